@@ -1,0 +1,34 @@
+# headroom_test(NAME core_stream SOURCES ... LAYERS core memory ... [LINK ...] [LABELS ...] [TIMEOUT s] [MPI 1 2 4])
+# A GoogleTest program linked with the named layers; each case is a ctest entry. With MPI: one entry a suite and world size.
+include(GoogleTest)
+find_package(GTest 1.12 REQUIRED)
+
+function(headroom_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LAYERS;LINK;LABELS;MPI" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set(program test_${ARG_NAME})
+  add_executable(${program} ${ARG_SOURCES})
+  foreach(layer ${ARG_LAYERS})
+    target_sources(${program} PRIVATE $<TARGET_OBJECTS:headroom_${layer}>)
+    target_link_libraries(${program} PRIVATE $<TARGET_PROPERTY:headroom_${layer},LINK_LIBRARIES>)
+  endforeach()
+  target_link_libraries(${program} PRIVATE headroom_flags Threads::Threads GTest::gtest ${ARG_LINK})
+  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/bench)
+  target_compile_definitions(${program} PRIVATE HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                HEADROOM_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  if(ARG_MPI)
+    foreach(world ${ARG_MPI})
+      add_test(NAME ${ARG_NAME}.mpi${world}
+               COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --allow-run-as-root --bind-to none -n ${world}
+                       $<TARGET_FILE:${program}>)
+      set_tests_properties(${ARG_NAME}.mpi${world} PROPERTIES LABELS "mpi;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+                           PROCESSORS 2)
+    endforeach()
+  else()
+    target_link_libraries(${program} PRIVATE GTest::gtest_main)
+    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST
+                         PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  endif()
+endfunction()

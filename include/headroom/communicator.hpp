@@ -1,0 +1,97 @@
+#pragma once
+
+#include <headroom/error.hpp>
+#include <headroom/stream.hpp>
+#include <headroom/tensor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace headroom {
+
+/// One rank's end of a process group.
+///
+/// Contract of every collective, on every backend: all ranks call the same ones in the same order with the same dtype
+/// and counts; the call returns once the work is on `stream`, and its ticket completes only when no peer can still read
+/// this rank's send buffer or write its receive buffer. A mismatch or a peer that does not arrive within the deadline
+/// is an error of that stream (CollectiveMismatch, DeadlineExceeded), on every rank that can know, never a hang. Sums
+/// are made in rank order, so results are bitwise repeatable. A count of 0 is allowed. Throws: std::logic_error on a
+/// shape or dtype that cannot be, before anything is enqueued. Thread-safety: one thread and one stream per
+/// communicator, but abort() may come from any.
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int size() const noexcept = 0;
+
+  /// Shapes: send [n], recv [size * n]. `send` may be this rank's own slice of `recv`.
+  virtual void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit = -1) = 0;
+  /// Shapes: send [size * n], recv [n], f32. `recv` may be this rank's own slice of `send`. The contents of `send` are
+  /// undefined afterwards.
+  virtual void reduce_scatter(TensorView send, TensorView recv, StreamRef stream, int unit = -1) = 0;
+  /// Shapes: buffer [n], f32 or f64, in place; a sum. `scratch`: at least all_reduce_scratch_bytes(buffer.bytes()).
+  virtual void all_reduce(TensorView buffer, TensorView scratch, StreamRef stream, int unit = -1) = 0;
+  virtual void broadcast(TensorView buffer, int root, StreamRef stream) = 0;
+  [[nodiscard]] virtual std::size_t all_reduce_scratch_bytes(std::size_t bytes) const noexcept = 0;
+
+  /// Elementwise maximum over the ranks; at most 64 words. Blocks the caller. Throws: DeadlineExceeded,
+  /// CollectiveMismatch.
+  virtual void agree(std::span<std::uint64_t> words) = 0;
+  /// Copies `bytes` from `root` to all; at most 4096 bytes. Blocks the caller.
+  virtual void share(std::span<std::byte> bytes, int root) = 0;
+  /// Ends every pending and later collective of this group, on every rank that can hear it, with CommunicatorError.
+  virtual void abort(const char* reason) noexcept = 0;
+
+  /// Bytes that this rank's completed collectives put on, and took off, the wire.
+  [[nodiscard]] virtual std::uint64_t bytes_sent() const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t bytes_received() const noexcept = 0;
+};
+
+/// One rank's communicators: gathers and reductions apart, so that they may overlap, and control for the host.
+struct Communicators {
+  std::shared_ptr<Communicator> gather, reduce, control;
+};
+
+struct CommunicatorOptions {
+  std::chrono::milliseconds deadline{60'000};
+};
+
+/// This rank's place in the world: launched by mpirun, a thread of run_ranks, or alone.
+class Job {
+ public:
+  /// Under mpirun: initialises MPI if nobody did (MPI_THREAD_MULTIPLE is required). Else world 1.
+  /// Throws: CommunicatorError where MPI cannot be used.
+  [[nodiscard]] static Job from_environment(const HostOptions& host = {}, const CommunicatorOptions& options = {});
+
+  [[nodiscard]] int rank() const noexcept;
+  [[nodiscard]] int world() const noexcept;
+  [[nodiscard]] Device device() const noexcept;
+  [[nodiscard]] const char* launcher() const noexcept;  ///< "mpi", "threads" or "alone".
+  /// A fresh set over all ranks. Collective: every rank calls it the same number of times.
+  [[nodiscard]] Communicators communicators() const;
+  /// Ends the process group: peers that wait for this rank learn it at once. MPI: MPI_Abort(code), does not return.
+  void abort(int exit_code, const char* reason) const noexcept;
+
+  struct State;
+  explicit Job(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// True where the process was started by mpirun, before anything is initialised.
+[[nodiscard]] bool launched_by_mpi() noexcept;
+
+/// Runs `body` once a rank on `ranks` threads of this process, each with its own Device; joins them, then rethrows the
+/// error of the lowest rank whose error is not a consequence of a peer's abort. Rank 0 runs on the calling thread.
+void run_ranks(int ranks, const HostOptions& host, const CommunicatorOptions& options,
+               const std::function<void(Job&)>& body);
+
+}  // namespace headroom

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <headroom/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+enum class Phase : std::uint8_t { forward, backward };
+
+enum class ScheduleOpKind : std::uint8_t {
+  micro,
+  throttle,
+  all_gather,
+  wait_gather,
+  forward,
+  backward,
+  release,
+  wait_reduce,
+  reduce_scatter,
+  all_reduce,
+  norm,
+  vote,
+  apply,
+};
+
+/// One line of a schedule. Which members mean something depends on `kind`; the others keep their defaults.
+struct ScheduleOp {
+  ScheduleOpKind kind = ScheduleOpKind::micro;
+  int unit = -1;
+  Phase phase = Phase::forward;  ///< Of the visit named by throttle, all_gather, wait_gather and release.
+  int repeat = 0;                ///< 1 for the unit's second visit in that phase of the micro-batch.
+  int micro = 0;                 ///< The micro-batch it belongs to; of `throttle`: that of the release.
+  int steps_back = 0;            ///< Of `throttle`: 1 where the release was in the step before.
+  friend bool operator==(const ScheduleOp&, const ScheduleOp&) = default;
+};
+
+/// What a schedule needs to know of a unit; sizes in bytes, padding included.
+struct ScheduleUnit {
+  std::string name;
+  std::size_t parameter_bytes = 1;  ///< Gathered.
+  std::size_t gradient_bytes = 1;   ///< Full gradient.
+  std::size_t shard_bytes = 1;      ///< Of the gradient shard: the buffer that a second micro-batch reduces into.
+};
+
+/// One path of a model: indices into units, in order of visit. A unit may occur several times.
+struct PlanInput {
+  std::vector<ScheduleUnit> units;
+  std::vector<int> forward, backward;
+  int micro_batches = 1;
+  int world = 2;            ///< 1: nothing is gathered or reduced.
+  bool first_step = false;  ///< No release of a step before to throttle on.
+};
+
+/// The live sets that a schedule can reach, in the order of its text.
+struct ScheduleBound {
+  int parameter_sets = 0, gradient_sets = 0;
+  std::size_t communication_bytes = 0;  ///< Largest live sum of gathered sets, full gradients and reduction buffers.
+};
+
+/// The operations of one step in issue order. A value: equal texts are equal schedules.
+class Schedule {
+ public:
+  Schedule() = default;
+  Schedule(std::vector<ScheduleOp> ops, PlanInput input) : ops_(std::move(ops)), input_(std::move(input)) {}
+
+  [[nodiscard]] const std::vector<ScheduleOp>& ops() const noexcept { return ops_; }
+  [[nodiscard]] const PlanInput& input() const noexcept { return input_; }
+  [[nodiscard]] std::string text() const;    ///< One operation a line, as CONTRACT section 3 spells it.
+  [[nodiscard]] std::uint64_t hash() const;  ///< Of the text, the sizes and the world.
+  [[nodiscard]] ScheduleBound bound() const;
+  /// Proves that each visit's set is gathered, waited for, and released once; that each gradient is reduced once and
+  /// waited for before norm. Throws: InvalidInput naming the first line that is wrong.
+  void validate() const;
+
+ private:
+  std::vector<ScheduleOp> ops_;
+  PlanInput input_;
+};
+
+/// How one line reads: "all_gather h.3.b@1".
+[[nodiscard]] std::string to_text(const ScheduleOp& op, const PlanInput& input);
+
+/// Where each buffer of a schedule lies in the communication region: a pure function of schedule and sizes. Two buffers
+/// share bytes only where the text orders the last use of one before the first of the other, on the device.
+struct SlotPlan {
+  struct Slot {
+    enum class Use : std::uint8_t { parameters, gradient, reduction };
+    Use use = Use::parameters;
+    int unit = -1;
+    std::size_t first_op = 0, last_op = 0;  ///< Indices into Schedule::ops: allocated at first, freed at last.
+    std::size_t offset_bytes = 0, bytes = 0;
+  };
+  std::vector<Slot> slots;  ///< Sorted by first_op.
+  std::size_t high_water_bytes = 0;
+};
+
+[[nodiscard]] SlotPlan pack_slots(const Schedule& schedule, std::size_t alignment_bytes);
+
+/// Plans the operations of a step. Pure: the same input gives the same schedule on every rank. Users derive their own.
+class SchedulePolicy {
+ public:
+  virtual ~SchedulePolicy() = default;
+  [[nodiscard]] virtual Schedule plan(const PlanInput& input) const = 0;
+  [[nodiscard]] virtual std::string describe() const = 0;
+};
+
+enum class BackwardPrefetch : std::uint8_t { none, pre, post };
+
+struct PrefetchOptions {
+  int forward_prefetch = 0;                  ///< Visits gathered ahead in forward.
+  std::optional<int> limit_all_gathers;      ///< n >= 1; none: off.
+  std::optional<int> limit_reduce_scatters;  ///< m >= 1; none: off.
+  enum class Keep : std::uint8_t { none, last, all, named } keep = Keep::none;
+  std::vector<std::string> keep_units;  ///< With Keep::named.
+};
+
+/// Headroom's own policies: NONE, BACKWARD_PRE, BACKWARD_POST. Throws (in plan): InvalidInput on a unit that is not
+/// there.
+[[nodiscard]] std::shared_ptr<const SchedulePolicy> prefetch_policy(BackwardPrefetch backward,
+                                                                    PrefetchOptions options = {});
+[[nodiscard]] inline auto backward_pre(PrefetchOptions options = {}) {
+  return prefetch_policy(BackwardPrefetch::pre, std::move(options));
+}
+[[nodiscard]] inline auto backward_post(PrefetchOptions options = {}) {
+  return prefetch_policy(BackwardPrefetch::post, std::move(options));
+}
+
+}  // namespace headroom
