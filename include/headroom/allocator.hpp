@@ -43,6 +43,9 @@ class Buffer {
   /// The block waits, before it is reused, for everything enqueued on `stream` until it is freed. The stream that it
   /// was allocated for counts without this.
   void record_use(StreamRef stream);
+  /// Says that the last use on `stream` is at `ticket`, in place of the fresh ticket that a free would take there: for
+  /// users that know their order exactly (slots). Covers the allocation's own stream too.
+  void last_use(StreamRef stream, Ticket ticket);
   /// A share of the same storage, counted once; the storage lives until its last share is gone. Throws:
   /// std::logic_error.
   [[nodiscard]] Buffer view(std::size_t offset_bytes, std::size_t bytes, std::string_view name) const;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <headroom/allocator.hpp>
+
+#include <vector>
+
+namespace headroom {
+
+class ParameterManager;
+namespace detail {
+struct ManagerState;
+}
+
+struct AdamWOptions {
+  float learning_rate = 3e-4F, beta1 = 0.9F, beta2 = 0.95F, epsilon = 1e-8F;
+  float weight_decay = 0.1F;  ///< Decoupled; on parameters of two or more dimensions.
+  float clip_norm = 1.0F;     ///< Of the global gradient norm; 0: off.
+};
+
+/// AdamW (Loshchilov and Hutter 2019; torch.optim.AdamW's arithmetic) over the shards of one manager. The moments are
+/// allocated, and zeroed, at construction: after the last add_unit. Throws: OutOfMemory; InvalidInput on an option.
+class AdamW {
+ public:
+  AdamW(ParameterManager& parameters, const AdamWOptions& options = {});
+
+  [[nodiscard]] const AdamWOptions& options() const noexcept { return options_; }
+  /// Takes effect at the next commit. Throws: InvalidInput.
+  void set_learning_rate(float learning_rate);
+
+ private:
+  friend class StepTransaction;
+  struct Moments {
+    Buffer first, second;  ///< exp_avg, exp_avg_sq: [shard_numel], f32.
+  };
+  /// Order: enqueues the update of every shard on compute. Allocates nothing, communicates nothing, does not throw.
+  void apply(const detail::ManagerState& state) const noexcept;
+
+  AdamWOptions options_;
+  std::vector<Moments> moments_;
+};
+
+}  // namespace headroom
