@@ -1,7 +1,9 @@
 # headroom_test(NAME core_stream SOURCES ... LAYERS core memory ... [LINK ...] [LABELS ...] [TIMEOUT s] [MPI 1 2 4])
 # A GoogleTest program linked with the named layers; each case is a ctest entry. With MPI: one entry a suite and world size.
+# The folder's name is a label too. The target layer_tests builds all but the tests of the program.
 include(GoogleTest)
 find_package(GTest 1.12 REQUIRED)
+add_custom_target(layer_tests)
 
 function(headroom_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LAYERS;LINK;LABELS;MPI" ${ARGN})
@@ -9,6 +11,8 @@ function(headroom_test)
     set(ARG_TIMEOUT 120)
   endif()
   set(program test_${ARG_NAME})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  set(labels ${folder} ${ARG_LABELS})
   add_executable(${program} ${ARG_SOURCES})
   foreach(layer ${ARG_LAYERS})
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:headroom_${layer}>)
@@ -23,12 +27,21 @@ function(headroom_test)
       add_test(NAME ${ARG_NAME}.mpi${world}
                COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --allow-run-as-root --bind-to none -n ${world}
                        $<TARGET_FILE:${program}>)
-      set_tests_properties(${ARG_NAME}.mpi${world} PROPERTIES LABELS "mpi;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+      set_tests_properties(${ARG_NAME}.mpi${world} PROPERTIES LABELS "mpi;${labels}" TIMEOUT ${ARG_TIMEOUT}
                            PROCESSORS 2)
     endforeach()
   else()
     target_link_libraries(${program} PRIVATE GTest::gtest_main)
-    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST
-                         PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+    # gtest_discover_tests keeps the first of several labels only, so they are set once the tests are known.
+    set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${program}_labels.cmake)
+    file(WRITE ${labels_file} "foreach(test IN LISTS ${program}_TESTS)
+  set_tests_properties(\${test} PROPERTIES LABELS \"${labels}\")
+endforeach()
+")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  endif()
+  if(NOT folder STREQUAL "program")
+    add_dependencies(layer_tests ${program})
   endif()
 endfunction()
