@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Fails where shellcheck finds fault with a script. Exits 77 where shellcheck is not installed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if ! command -v shellcheck >/dev/null; then
+  echo "shellcheck is not installed"
+  exit 77
+fi
+shellcheck --external-sources --source-path=scripts scripts/*.sh .ci/run
