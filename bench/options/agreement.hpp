@@ -1,0 +1,30 @@
+#pragma once
+
+#include "options/command_line.hpp"
+#include "options/exit_codes.hpp"
+
+#include <headroom/communicator.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace headroom::bench {
+
+/// Votes on one failure (or none) of this rank. Collective. Returns, on every rank alike, the failure of the lowest
+/// rank that has one, causes before consequences.
+[[nodiscard]] std::optional<Failure> vote(Communicator& control, const std::optional<Failure>& mine);
+
+/// Runs `action` here, then votes: either every rank goes on, or every rank throws the same error, that of the lowest
+/// rank that failed. For actions that only this process can judge: files, folders, sizes. Collective; `action` must not
+/// communicate.
+void run_checked(Communicator& control, const std::function<void()>& action);
+
+/// `text` of rank `root`, on every rank. Collective.
+[[nodiscard]] std::string share_text(Communicator& control, std::string text, int root);
+
+/// Throws, on every rank, one InvalidInput that names the first option that differs from rank 0's, where one does.
+void check_agreement(Communicator& control, const CommandLine& line);
+
+}  // namespace headroom::bench

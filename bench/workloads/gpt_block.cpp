@@ -1,0 +1,148 @@
+#include <workloads/gpt_block.hpp>
+
+namespace headroom::bench {
+namespace {
+
+constexpr float kDeviation = 0.02F;  // GPT-2's initialisation of every weight matrix.
+
+std::vector<ParameterSpec> half_parameters(const std::string& norm, const std::string& in, const std::string& out,
+                                           std::array<std::int64_t, 3> widths, float out_deviation) {
+  const std::int64_t width = widths[0];
+  const std::int64_t in_columns = widths[1];
+  const std::int64_t out_rows = widths[2];
+  return {{norm + ".weight", {width}, constant(1)},
+          {norm + ".bias", {width}, constant(0)},
+          {in + ".weight", {width, in_columns}, normal(kDeviation)},
+          {in + ".bias", {in_columns}, constant(0)},
+          {out + ".weight", {out_rows, width}, normal(out_deviation)},
+          {out + ".bias", {width}, constant(0)}};
+}
+
+struct Normed {
+  Tensor y, mean, rstd;
+};
+
+/// A layer norm; backward runs it again rather than keep its output.
+Normed normed(const HalfContext& half, TensorView x) {
+  const std::int64_t rows = half.shape.rows();
+  Normed norm{half.tensors->activation("norm", half.unit, rows, half.shape.width),
+              half.tensors->activation("norm.mean", half.unit, rows),
+              half.tensors->activation("norm.rstd", half.unit, rows)};
+  kernels::layer_norm_forward(x, half.weights.norm_weight, half.weights.norm_bias, norm.y.view, norm.mean.view,
+                              norm.rstd.view, {half.tensors->compute(), half.unit});
+  return norm;
+}
+
+/// From the gradient of the first projection's output to the half's input gradient, added to dx.
+void projection_and_norm_backward(const HalfContext& half, const HalfParameters& gradients, TensorView dprojected,
+                                  const Normed& norm, TensorView x, TensorView dx) {
+  const kernels::Launch launch{half.tensors->compute(), half.unit};
+  const Tensor dnorm = half.tensors->activation("dnorm", half.unit, half.shape.rows(), half.shape.width);
+  kernels::linear_backward(dprojected, norm.y.view, half.weights.in_weight, dnorm.view, gradients.in_weight,
+                           gradients.in_bias, launch);
+  kernels::layer_norm_backward({x, half.weights.norm_weight, norm.mean.view, norm.rstd.view}, dnorm.view, dx,
+                               kernels::Write::accumulate, gradients.norm_weight, gradients.norm_bias, launch);
+}
+
+Tensor attention_workspace(const HalfContext& half) {
+  return half.tensors->workspace(
+      "attention", half.unit,
+      kernels::attention_workspace_bytes(half.shape.sequence, half.shape.width / half.shape.heads));
+}
+
+}  // namespace
+
+std::vector<ParameterSpec> attention_parameters(const std::string& prefix, std::int64_t width,
+                                                float residual_deviation) {
+  return half_parameters(prefix + "ln_1", prefix + "attn.c_attn", prefix + "attn.c_proj", {width, 3 * width, width},
+                         residual_deviation);
+}
+
+std::vector<ParameterSpec> mlp_parameters(const std::string& prefix, std::int64_t width, float residual_deviation) {
+  return half_parameters(prefix + "ln_2", prefix + "mlp.c_fc", prefix + "mlp.c_proj", {width, 4 * width, 4 * width},
+                         residual_deviation);
+}
+
+Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& state) {
+  const TensorSource& tensors = *half.tensors;
+  const BlockShape& shape = half.shape;
+  const kernels::Launch launch{tensors.compute(), half.unit};
+  tensors.mark(half.unit, "forward", "attention");
+  state.qkv = tensors.activation("qkv", half.unit, shape.rows(), 3 * shape.width);
+  {
+    const Normed norm = normed(half, x.view);
+    kernels::linear_forward(norm.y.view, half.weights.in_weight, half.weights.in_bias, state.qkv.view, launch);
+  }
+  state.out = tensors.activation("attention.out", half.unit, shape.rows(), shape.width);
+  state.lse = tensors.make("attention.lse", Category::activation, half.unit,
+                           {shape.batch, shape.heads, shape.sequence, 1});
+  {
+    const Tensor workspace = attention_workspace(half);
+    kernels::attention_forward(state.qkv.view, state.out.view, state.lse.view, workspace.view, launch);
+  }
+  Tensor y = tensors.activation("residual", half.unit, shape.rows(), shape.width);
+  kernels::linear_residual_forward(state.out.view, half.weights.out_weight, half.weights.out_bias, x.view, y.view,
+                                   launch);
+  state.x = std::move(x);
+  return y;
+}
+
+void attention_backward(const HalfContext& half, const HalfParameters& gradients, AttentionState& state,
+                        TensorView dx) {
+  const TensorSource& tensors = *half.tensors;
+  const BlockShape& shape = half.shape;
+  const kernels::Launch launch{tensors.compute(), half.unit};
+  tensors.mark(half.unit, "backward", "attention");
+  const Tensor dqkv = tensors.activation("dqkv", half.unit, shape.rows(), 3 * shape.width);
+  {
+    const Tensor dout = tensors.activation("dattention", half.unit, shape.rows(), shape.width);
+    kernels::linear_backward(dx, state.out.view, half.weights.out_weight, dout.view, gradients.out_weight,
+                             gradients.out_bias, launch);
+    const Tensor workspace = attention_workspace(half);
+    kernels::attention_backward(dout.view, state.qkv.view, state.out.view, state.lse.view, dqkv.view, workspace.view,
+                                launch);
+  }
+  state.qkv = {};
+  state.out = {};
+  state.lse = {};
+  projection_and_norm_backward(half, gradients, dqkv.view, normed(half, state.x.view), state.x.view, dx);
+  state.x = {};
+}
+
+Tensor mlp_forward(const HalfContext& half, Tensor x, MlpState& state) {
+  const TensorSource& tensors = *half.tensors;
+  const BlockShape& shape = half.shape;
+  const kernels::Launch launch{tensors.compute(), half.unit};
+  tensors.mark(half.unit, "forward", "mlp");
+  state.hidden = tensors.activation("mlp.hidden", half.unit, shape.rows(), 4 * shape.width);
+  {
+    const Normed norm = normed(half, x.view);
+    kernels::linear_forward(norm.y.view, half.weights.in_weight, half.weights.in_bias, state.hidden.view, launch);
+  }
+  const Tensor gelu = tensors.activation("mlp.gelu", half.unit, shape.rows(), 4 * shape.width);
+  kernels::gelu_forward(state.hidden.view, gelu.view, launch);
+  Tensor y = tensors.activation("residual", half.unit, shape.rows(), shape.width);
+  kernels::linear_residual_forward(gelu.view, half.weights.out_weight, half.weights.out_bias, x.view, y.view, launch);
+  state.x = std::move(x);
+  return y;
+}
+
+void mlp_backward(const HalfContext& half, const HalfParameters& gradients, MlpState& state, TensorView dx) {
+  const TensorSource& tensors = *half.tensors;
+  const BlockShape& shape = half.shape;
+  const kernels::Launch launch{tensors.compute(), half.unit};
+  tensors.mark(half.unit, "backward", "mlp");
+  const Tensor dhidden = tensors.activation("dhidden", half.unit, shape.rows(), 4 * shape.width);
+  {
+    const Tensor gelu = tensors.activation("mlp.gelu", half.unit, shape.rows(), 4 * shape.width);
+    kernels::gelu_forward(state.hidden.view, gelu.view, launch);
+    kernels::linear_backward(dx, gelu.view, half.weights.out_weight, dhidden.view, gradients.out_weight,
+                             gradients.out_bias, launch);
+  }
+  kernels::gelu_backward(dhidden.view, state.hidden.view, dhidden.view, launch);
+  state.hidden = {};
+  projection_and_norm_backward(half, gradients, dhidden.view, normed(half, state.x.view), state.x.view, dx);
+  state.x = {};
+}
+
+}  // namespace headroom::bench

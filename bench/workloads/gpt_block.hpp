@@ -1,0 +1,54 @@
+#pragma once
+
+#include <workloads/workload.hpp>
+
+#include <string>
+#include <vector>
+
+namespace headroom::bench {
+
+/// Each half of a block (attention, MLP) has six parameters, in this order: norm, projection in, projection out.
+inline constexpr int kParametersPerHalf = 6;
+
+struct HalfParameters {
+  TensorView norm_weight, norm_bias, in_weight, in_bias, out_weight, out_bias;
+};
+
+/// What both halves of every block need to know of a micro-batch.
+struct BlockShape {
+  std::int64_t batch = 1, sequence = 1, width = 1, heads = 1;
+  [[nodiscard]] std::int64_t rows() const noexcept { return batch * sequence; }
+};
+
+/// A half at work: its unit, its parameters, and where its activations come from.
+struct HalfContext {
+  const TensorSource* tensors = nullptr;
+  BlockShape shape;
+  int unit = -1;
+  HalfParameters weights;
+};
+
+/// What a half keeps for backward. The layer norm's output and the GELU's are computed again: a pass over memory each,
+/// for 6 of 16 activations of a block.
+struct AttentionState {
+  Tensor x, qkv, out, lse;  ///< [n,C], [n,3C], [n,C], [B,H,T].
+};
+struct MlpState {
+  Tensor x, hidden;  ///< [n,C], [n,4C] before the GELU.
+};
+
+/// Names and shapes as Hugging Face's GPT-2 has them, prefix "h.3.".
+[[nodiscard]] std::vector<ParameterSpec> attention_parameters(const std::string& prefix, std::int64_t width,
+                                                              float residual_deviation);
+[[nodiscard]] std::vector<ParameterSpec> mlp_parameters(const std::string& prefix, std::int64_t width,
+                                                        float residual_deviation);
+
+/// x + attention(norm(x)); takes x, which backward needs. Throws: OutOfMemory.
+[[nodiscard]] Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& state);
+/// dx [n,C]: the output's gradient on entry, the input's on return. Frees the state piece by piece.
+void attention_backward(const HalfContext& half, const HalfParameters& gradients, AttentionState& state, TensorView dx);
+/// x + mlp(norm(x)).
+[[nodiscard]] Tensor mlp_forward(const HalfContext& half, Tensor x, MlpState& state);
+void mlp_backward(const HalfContext& half, const HalfParameters& gradients, MlpState& state, TensorView dx);
+
+}  // namespace headroom::bench
