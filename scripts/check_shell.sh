@@ -6,4 +6,5 @@ if ! command -v shellcheck >/dev/null; then
   echo "shellcheck is not installed"
   exit 77
 fi
-shellcheck --external-sources --source-path=scripts scripts/*.sh .ci/run
+find scripts tests .ci -type f \( -name '*.sh' -o -path '.ci/run' \) -print0 |
+  xargs -0 shellcheck --external-sources --source-path=scripts
