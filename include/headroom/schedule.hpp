@@ -37,7 +37,7 @@ struct ScheduleOp {
   int unit = -1;
   Phase phase = Phase::forward;  ///< Of the visit named by throttle, all_gather, wait_gather and release.
   int repeat = 0;                ///< 1 for the unit's second visit in that phase of the micro-batch.
-  int micro = 0;                 ///< The micro-batch it belongs to; of `throttle`: that of the release.
+  int micro = 0;                 ///< Its micro-batch; of `throttle`, `wait_reduce`: that of the release, the reduction.
   int steps_back = 0;            ///< Of `throttle`: 1 where the release was in the step before.
   friend bool operator==(const ScheduleOp&, const ScheduleOp&) = default;
 };
@@ -52,8 +52,8 @@ struct ScheduleUnit {
 
 /// One path of a model: indices into units, in order of visit. A unit may occur several times.
 struct PlanInput {
-  std::vector<ScheduleUnit> units;
-  std::vector<int> forward, backward;
+  std::vector<ScheduleUnit> units = {};
+  std::vector<int> forward = {}, backward = {};
   int micro_batches = 1;
   int world = 2;            ///< 1: nothing is gathered or reduced.
   bool first_step = false;  ///< No release of a step before to throttle on.
@@ -115,11 +115,11 @@ class SchedulePolicy {
 enum class BackwardPrefetch : std::uint8_t { none, pre, post };
 
 struct PrefetchOptions {
-  int forward_prefetch = 0;                  ///< Visits gathered ahead in forward.
-  std::optional<int> limit_all_gathers;      ///< n >= 1; none: off.
-  std::optional<int> limit_reduce_scatters;  ///< m >= 1; none: off.
+  int forward_prefetch = 0;                       ///< Visits gathered ahead in forward.
+  std::optional<int> limit_all_gathers = {};      ///< n >= 1; none: off.
+  std::optional<int> limit_reduce_scatters = {};  ///< m >= 1; none: off.
   enum class Keep : std::uint8_t { none, last, all, named } keep = Keep::none;
-  std::vector<std::string> keep_units;  ///< With Keep::named.
+  std::vector<std::string> keep_units = {};  ///< With Keep::named.
 };
 
 /// Headroom's own policies: NONE, BACKWARD_PRE, BACKWARD_POST. Throws (in plan): InvalidInput on a unit that is not

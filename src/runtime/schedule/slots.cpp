@@ -1,0 +1,32 @@
+#include <algorithm>
+
+#include "runtime/schedule/lifetimes.hpp"
+#include "runtime/schedule/packing.hpp"
+
+namespace headroom {
+
+SlotPlan pack_slots(const Schedule& schedule, std::size_t alignment_bytes) {
+  if (alignment_bytes == 0) throw InvalidInput("pack_slots: alignment 0: expected at least 1 byte");
+  const std::vector<detail::Lifetime> lifetimes = detail::lifetimes_of(schedule);
+  std::vector<detail::PackItem> items;
+  items.reserve(lifetimes.size());
+  for (const detail::Lifetime& each : lifetimes) {
+    const std::size_t bytes = (each.bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+    // Reductions are ordered by their stream, so their buffers may share bytes while they are outstanding.
+    items.push_back({each.known_op, each.freed_op + 1, bytes, each.use == SlotPlan::Slot::Use::reduction});
+  }
+  const detail::Packing packing = detail::pack(items);
+  detail::verify_packing(items, packing);
+
+  SlotPlan plan;
+  plan.high_water_bytes = items.empty() ? 0 : packing.high_water_bytes;
+  plan.slots.reserve(lifetimes.size());
+  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
+    const detail::Lifetime& each = lifetimes[i];
+    const std::size_t last = each.use == SlotPlan::Slot::Use::reduction ? each.first_op : each.freed_op;
+    plan.slots.push_back({each.use, each.unit, each.first_op, last, packing.offsets[i], each.bytes});
+  }
+  return plan;
+}
+
+}  // namespace headroom
