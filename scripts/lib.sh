@@ -35,8 +35,12 @@ fail() {
   exit 2
 }
 
-# Prints the Debian packages that are missing, of those that the build needs and of the arguments. Tools count as there
-# wherever they come from; libraries are asked of dpkg.
+# Libraries and further tools, as Debian names them; a script may add to it.
+packages=(libopenmpi-dev libopenblas-pthread-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libgtest-dev
+  libgmock-dev libbenchmark-dev)
+
+# Prints the Debian packages that are missing. Tools that any build needs count as there wherever they come from; $packages are
+# asked of dpkg.
 missing_packages() {
   local generator=${CMAKE_GENERATOR:-Ninja}
   command -v cmake >/dev/null || echo cmake
@@ -46,52 +50,51 @@ missing_packages() {
     Ninja*) command -v ninja >/dev/null || echo ninja-build ;;
     *) command -v make >/dev/null || echo make ;;
   esac
+  command -v python3 >/dev/null || echo python3
   command -v mpirun >/dev/null || echo openmpi-bin
   local package
-  for package in libopenmpi-dev libopenblas-pthread-dev libspdlog-dev libcli11-dev nlohmann-json3-dev "$@"; do
+  for package in "${packages[@]}"; do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
   done
 }
 
-# install_packages PACKAGE...: makes sure that what the build needs, and these, is installed.
+# Makes sure that what the build needs is installed.
 install_packages() {
   if [ "${HEADROOM_SKIP_INSTALL:-0}" = 1 ]; then
     return
   fi
   local hint="install them and set HEADROOM_SKIP_INSTALL=1"
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    fail "this system has no apt. Needed: CMake 3.25, a C++20 compiler, Ninja or Make, Open MPI, OpenBLAS, spdlog, CLI11," \
-      "nlohmann-json ($* for this script); $hint (CMAKE_PREFIX_PATH tells where they are)"
+    fail "this system has no apt. Needed: CMake 3.25, a C++20 compiler, Ninja or Make, Python 3, Open MPI, OpenBLAS, spdlog," \
+      "CLI11, nlohmann-json, GoogleTest, Google Benchmark; $hint (CMAKE_PREFIX_PATH tells where they are)"
   fi
-  local packages
-  mapfile -t packages < <(missing_packages "$@")
-  if [ ${#packages[@]} -eq 0 ]; then
+  local missing
+  mapfile -t missing < <(missing_packages)
+  if [ ${#missing[@]} -eq 0 ]; then
     return
   fi
   local as_root=()
   if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
-      fail "these packages are missing and this user cannot install them: ${packages[*]}." \
-        "As root: apt-get install ${packages[*]}"
+      fail "these packages are missing and this user cannot install them: ${missing[*]}." \
+        "As root: apt-get install ${missing[*]}"
     fi
     as_root=(sudo -n)
   fi
-  say "Installing ${packages[*]}"
-  apt_install "${as_root[@]}" || {
-    "${as_root[@]}" apt-get update -q && apt_install "${as_root[@]}"
-  } || fail "apt-get could not install: ${packages[*]}; $hint"
-}
-
-# Installs $packages; the arguments come before the command.
-apt_install() {
-  "$@" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends)
+  say "Installing ${missing[*]}"
+  if ! apt-get install --simulate -qq "${missing[@]}" >/dev/null 2>&1; then  # No package lists, or old ones.
+    "${as_root[@]}" apt-get update -q
+  fi
+  "${install[@]}" "${missing[@]}" ||
+    { "${as_root[@]}" apt-get update -q && "${install[@]}" "${missing[@]}"; } ||
+    fail "apt-get could not install: ${missing[*]}; $hint"
 }
 
 # configure_and_build PRESET DIR [BUILD-OPTION...]
 configure_and_build() {
-  local preset=$1 dir=$2
+  local options=(--preset "$1" -B "$2") dir=$2
   shift 2
-  local options=(--preset "$preset" -B "$dir")
   if [ -n "${CMAKE_GENERATOR:-}" ]; then
     options+=(-G "$CMAKE_GENERATOR")
   fi

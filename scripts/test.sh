@@ -19,7 +19,8 @@ TEXT
   exit 0
 fi
 
-install_packages libgtest-dev libgmock-dev libbenchmark-dev python3 python3-venv clang-format clang-tidy shellcheck
+packages+=(python3-venv clang-format clang-tidy shellcheck)
+install_packages
 
 # Only what needs threads or memory to be right, and is quick enough under a sanitizer.
 sanitizers=${HEADROOM_SANITIZERS-asan tsan}
