@@ -77,7 +77,7 @@ install_packages() {
   if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
       fail "these packages are missing and this user cannot install them: ${missing[*]}." \
-        "As root: apt-get install ${missing[*]}"
+        "As root: apt-get install ${missing[*]}. Where you have them otherwise: HEADROOM_SKIP_INSTALL=1"
     fi
     as_root=(sudo -n)
   fi
