@@ -55,10 +55,12 @@ class Trace {
 
   /// Records of complete operations, sorted by (start_ns, stream, ticket).
   [[nodiscard]] std::vector<OperationRecord> operations() const;
+  /// Those that touch [begin_ns, end_ns].
+  [[nodiscard]] std::vector<OperationRecord> operations(std::int64_t begin_ns, std::int64_t end_ns) const;
   [[nodiscard]] std::vector<HostSpan> host_spans() const;
   [[nodiscard]] std::vector<StreamInfo> streams() const;
   [[nodiscard]] std::uint64_t dropped() const noexcept;
-  void clear();
+  void clear();  ///< Forgets records and the count of dropped ones; streams stay.
 
  private:
   struct State;

@@ -1,0 +1,99 @@
+#include <headroom/trace.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <iterator>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <tuple>
+
+namespace headroom {
+
+struct Trace::State {
+  explicit State(std::size_t capacity_) : capacity(capacity_) {}
+
+  template <class Record>
+  void add(std::deque<Record>& records, const Record& record) {
+    if (!enabled.load(std::memory_order_relaxed)) return;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (records.size() >= capacity || !append(records, record)) ++dropped;
+  }
+
+  /// False without memory, which counts as full: tracing never fails the work that it watches.
+  template <class Record>
+  static bool append(std::deque<Record>& records, const Record& record) noexcept {
+    try {
+      records.push_back(record);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
+
+  const std::size_t capacity;
+  std::atomic<bool> enabled{true};
+  mutable std::mutex mutex;
+  std::deque<OperationRecord> operations;
+  std::deque<HostSpan> host_spans;
+  std::vector<StreamInfo> streams;
+  std::uint64_t dropped = 0;
+};
+
+Trace::Trace(std::size_t capacity) : state_(std::make_unique<State>(capacity)) {}
+Trace::~Trace() = default;
+
+void Trace::set_enabled(bool enabled) noexcept { state_->enabled.store(enabled, std::memory_order_relaxed); }
+bool Trace::enabled() const noexcept { return state_->enabled.load(std::memory_order_relaxed); }
+
+void Trace::add(const OperationRecord& record) { state_->add(state_->operations, record); }
+void Trace::add(const HostSpan& span) { state_->add(state_->host_spans, span); }
+
+void Trace::add_stream(const StreamInfo& stream) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->streams.push_back(stream);
+}
+
+std::vector<OperationRecord> Trace::operations() const {
+  return operations(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+}
+
+std::vector<OperationRecord> Trace::operations(std::int64_t begin_ns, std::int64_t end_ns) const {
+  std::vector<OperationRecord> found;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    std::copy_if(state_->operations.begin(), state_->operations.end(), std::back_inserter(found),
+                 [=](const OperationRecord& record) { return record.end_ns >= begin_ns && record.start_ns <= end_ns; });
+  }
+  const auto key = [](const OperationRecord& record) {
+    return std::make_tuple(record.start_ns, record.stream, record.ticket);
+  };
+  std::sort(found.begin(), found.end(),
+            [&](const OperationRecord& a, const OperationRecord& b) { return key(a) < key(b); });
+  return found;
+}
+
+std::vector<HostSpan> Trace::host_spans() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return {state_->host_spans.begin(), state_->host_spans.end()};
+}
+
+std::vector<StreamInfo> Trace::streams() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->streams;
+}
+
+std::uint64_t Trace::dropped() const noexcept {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->dropped;
+}
+
+void Trace::clear() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->operations.clear();
+  state_->host_spans.clear();
+  state_->dropped = 0;
+}
+
+}  // namespace headroom
