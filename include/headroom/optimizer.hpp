@@ -12,9 +12,9 @@ struct ManagerState;
 }
 
 struct AdamWOptions {
-  float learning_rate = 3e-4F, beta1 = 0.9F, beta2 = 0.95F, epsilon = 1e-8F;
-  float weight_decay = 0.1F;  ///< Decoupled; on parameters of two or more dimensions.
-  float clip_norm = 1.0F;     ///< Of the global gradient norm; 0: off.
+  double learning_rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double weight_decay = 0.1;  ///< Decoupled; on parameters of two or more dimensions.
+  double clip_norm = 1.0;     ///< Of the global gradient norm; 0: off.
 };
 
 /// AdamW (Loshchilov and Hutter 2019; torch.optim.AdamW's arithmetic) over the shards of one manager. The moments are
@@ -25,7 +25,7 @@ class AdamW {
 
   [[nodiscard]] const AdamWOptions& options() const noexcept { return options_; }
   /// Takes effect at the next commit. Throws: InvalidInput.
-  void set_learning_rate(float learning_rate);
+  void set_learning_rate(double learning_rate);
 
  private:
   friend class StepTransaction;

@@ -32,7 +32,7 @@ class UnitLease {
   /// Shapes: as specified. By index, or by name (Throws: InvalidInput).
   [[nodiscard]] TensorView parameter(int index) const;
   [[nodiscard]] TensorView parameter(std::string_view name) const;
-  /// Backward leases only. Zero at the unit's first backward visit of a micro-batch; add to it, never overwrite it.
+  /// Backward leases only. What other visits and micro-batches left is in it: add to it, never overwrite it.
   [[nodiscard]] TensorView gradient(int index) const;
   [[nodiscard]] TensorView gradient(std::string_view name) const;
   /// Order: what the schedule has after the visit (release, prefetch, reduction) is enqueued now.
@@ -87,6 +87,8 @@ class StepTransaction {
 
  private:
   friend class ParameterManager;
+  [[nodiscard]] UnitLease visit(int unit, Phase phase);
+  void require_open() const;  ///< Throws: std::logic_error.
   explicit StepTransaction(std::shared_ptr<detail::StepState> step) noexcept : step_(std::move(step)) {}
   std::shared_ptr<detail::StepState> step_;
 };

@@ -1,0 +1,277 @@
+#include <headroom/parameters.hpp>
+
+#include "runtime/core/host_span.hpp"
+#include "runtime/shard/schedule_runner.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace headroom {
+
+namespace detail {
+
+namespace {
+
+std::uint64_t step_hash(const StepState& step) { return stable_hash(step.path, step.plan->schedule.hash()); }
+
+/// What the device has computed becomes numbers of the host, once the update is complete.
+void enqueue_report(ManagerState& state, const StepState& step, const std::shared_ptr<StepResult>& result) {
+  const auto* scalars = state.scalars_view(0, 4).as<kernels::StepScalars>();
+  Operation operation;
+  operation.name = "report";
+  operation.host = [scalars, result, last_end_ns = state.last_end_ns, begin_ns = step.begin_ns,
+                    device = state.compute.device()] {
+    result->loss = scalars->loss;
+    result->gradient_norm = std::sqrt(scalars->sum_squares);
+    result->skipped = !std::isfinite(scalars->sum_squares);
+    result->begin_ns = std::max(begin_ns, *last_end_ns);
+    result->end_ns = device.now_ns();
+    *last_end_ns = result->end_ns;
+    result->done = true;
+  };
+  result->ticket = state.compute.enqueue(std::move(operation));
+}
+
+}  // namespace
+
+std::string take_stream_fault(ManagerState& state) {
+  for (const StreamRef stream : {state.gather, state.reduce}) {
+    if (stream.failed()) {
+      state.group_over = true;
+      stream.synchronize();
+    }
+  }
+  std::string fault;
+  try {
+    state.compute.synchronize(state.applied);
+    if (state.compute.failed()) {
+      state.compute.synchronize();
+      fault = "an operation on the compute stream failed";
+    }
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  if (state.last_result == nullptr || state.last_result->done) {
+    state.epoch_complete = state.epoch;
+  }
+  return fault;
+}
+
+void close_step(StepState& step) noexcept {
+  step.status = StepState::Status::closed;
+  ManagerState& state = *step.manager;
+  for (auto& unit : state.units) {
+    unit->gradient_written = false;
+  }
+  if (state.open_step.get() == &step) {
+    state.open_step.reset();
+  }
+}
+
+void vote_or_throw(ManagerState& state, Stage stage, Fault fault, const std::string& reason, std::uint64_t hash,
+                   std::uint64_t data_cursor) {
+  const HostSpanTimer timer(state.compute.device(), HostCause::vote);
+  Communicator& control = *state.communicators.control;
+  // Only a commit has waited for the update before it; elsewhere that update is issued, and the next commit will tell.
+  const std::int64_t epoch = stage == Stage::commit ? state.epoch_complete : state.epoch;
+  const Verdict verdict = vote(control, {stage, fault, static_cast<std::uint64_t>(epoch), hash, data_cursor});
+  if (!verdict.same_epoch) {
+    state.group_over = true;
+    throw TornState(fmt::format(
+        "the state is torn: some ranks have updated to step {}, others are at step {}. Restart from a checkpoint",
+        verdict.highest_epoch, verdict.lowest_epoch));
+  }
+  if (verdict.fault == Fault::left && verdict.same_stage && stage == Stage::end) {
+    state.group_over = true;  // everybody has come to the end
+    return;
+  }
+  if (verdict.fault != Fault::none) {
+    state.group_over = state.group_over || verdict.fault == Fault::left;
+    const std::string cause = share_text(control, reason, verdict.rank);
+    throw StepAborted(fmt::format("step {} was dropped: rank {}: {}", state.epoch + 1, verdict.rank, cause),
+                      verdict.fault, verdict.rank);
+  }
+  if (!verdict.same_stage || !verdict.same_hash) {
+    state.group_over = true;
+    throw_first_difference(control, "steps", reason);
+  }
+  if (!verdict.same_cursor) {
+    state.group_over = true;
+    throw CollectiveMismatch(fmt::format("data cursors differ between ranks: they lie between {} and {}",
+                                         verdict.lowest_cursor, verdict.highest_cursor));
+  }
+}
+
+void fail_step(StepState& step, Fault fault, const std::string& reason) {
+  ManagerState& state = *step.manager;
+  const std::shared_ptr<StepState> keep = state.open_step;
+  drain(step);
+  const std::uint64_t hash = step_hash(step);
+  const std::uint64_t data_cursor = step.options.data_cursor;
+  close_step(step);
+  vote_or_throw(state, Stage::commit, fault, reason, hash, data_cursor);
+  throw std::logic_error("a vote with a fault came out as none");
+}
+
+std::pair<Fault, std::string> abandon_reason(const StepState& step) {
+  const CachingAllocator& memory = step.manager->memory;
+  if (memory.statistics().num_ooms > step.refusals_before) {
+    return {Fault::allocation, memory.last_refusal()};
+  }
+  const std::size_t at = next_visit(step);
+  const auto& ops = step.plan->schedule.ops();
+  if (at == ops.size()) {
+    return {Fault::exception, "the step was abandoned before its commit"};
+  }
+  const Phase phase = ops[at].kind == ScheduleOpKind::forward ? Phase::forward : Phase::backward;
+  return {Fault::exception, fmt::format("the step was abandoned before {} (micro-batch {})",
+                                        visit_text(*step.manager, ops[at].unit, phase), ops[at].micro)};
+}
+
+}  // namespace detail
+
+namespace {
+
+const detail::UnitState& leased(const detail::StepState& step, int unit) {
+  if (!step.visiting || step.status != detail::StepState::Status::open) {
+    throw std::logic_error("a lease was used after its visit was finished or its step was dropped");
+  }
+  return std::as_const(*step.manager).unit(unit);
+}
+
+TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, int index) {
+  const auto at = static_cast<std::size_t>(index);
+  const ParameterSpec& spec = layout.parameters.at(at);
+  TensorView view{flat.data() + static_cast<std::size_t>(layout.offsets[at]) * sizeof(float), DType::f32, {}};
+  view.shape.fill(1);
+  std::copy(spec.shape.begin(), spec.shape.end(), view.shape.begin());
+  return view;
+}
+
+}  // namespace
+
+TensorView UnitLease::parameter(int index) const {
+  const detail::UnitState& unit = leased(*step_, unit_);
+  return parameter_view(unit.layout, unit.full, index);
+}
+
+TensorView UnitLease::parameter(std::string_view name) const {
+  return parameter(leased(*step_, unit_).layout.index_of(name));
+}
+
+TensorView UnitLease::gradient(int index) const {
+  if (phase_ != Phase::backward) {
+    throw std::logic_error("a forward lease has no gradients");
+  }
+  const detail::UnitState& unit = leased(*step_, unit_);
+  return parameter_view(unit.layout, unit.gradient, index);
+}
+
+TensorView UnitLease::gradient(std::string_view name) const {
+  return gradient(leased(*step_, unit_).layout.index_of(name));
+}
+
+void UnitLease::finish() {
+  static_cast<void>(leased(*step_, unit_));
+  const detail::HostSpanTimer timer(step_->manager->compute.device(), HostCause::launch);
+  detail::end_visit(*step_, unit_, phase_);
+}
+
+std::int64_t StepReport::step() const noexcept { return result_->step; }
+
+double StepReport::loss() const {
+  compute_.synchronize(result_->ticket);
+  return result_->loss;
+}
+
+double StepReport::gradient_norm() const {
+  compute_.synchronize(result_->ticket);
+  return result_->gradient_norm;
+}
+
+bool StepReport::skipped() const {
+  compute_.synchronize(result_->ticket);
+  return result_->skipped;
+}
+
+std::int64_t StepReport::begin_ns() const {
+  compute_.synchronize(result_->ticket);
+  return result_->begin_ns;
+}
+
+std::int64_t StepReport::end_ns() const {
+  compute_.synchronize(result_->ticket);
+  return result_->end_ns;
+}
+
+StepTransaction::~StepTransaction() {
+  if (step_ != nullptr && step_->status == detail::StepState::Status::open) {
+    step_->status = detail::StepState::Status::abandoned;
+  }
+}
+
+UnitLease StepTransaction::forward(int unit) { return visit(unit, Phase::forward); }
+
+UnitLease StepTransaction::backward(int unit) { return visit(unit, Phase::backward); }
+
+UnitLease StepTransaction::visit(int unit, Phase phase) {
+  require_open();
+  const detail::HostSpanTimer timer(step_->manager->compute.device(), HostCause::launch);
+  detail::begin_visit(*step_, unit, phase);
+  return {step_, unit, phase};
+}
+
+void StepTransaction::require_open() const {
+  if (step_ == nullptr || step_->status != detail::StepState::Status::open) {
+    throw std::logic_error("this step was committed or dropped: begin a new one");
+  }
+}
+
+TensorView StepTransaction::loss() const {
+  require_open();
+  return step_->manager->scalars_view(1, 1);
+}
+
+StepReport StepTransaction::commit(AdamW& optimizer) {
+  require_open();
+  detail::StepState& step = *step_;
+  detail::ManagerState& state = *step.manager;
+  const auto& ops = step.plan->schedule.ops();
+  if (step.visiting) {
+    detail::fail_step(step, Fault::order, "expected the visit to finish, found commit");
+  }
+  if (const std::size_t at = detail::next_visit(step); at < ops.size()) {
+    const Phase phase = ops[at].kind == ScheduleOpKind::forward ? Phase::forward : Phase::backward;
+    detail::fail_step(step, Fault::order,
+                      fmt::format("expected {} (micro-batch {}), found commit",
+                                  detail::visit_text(state, ops[at].unit, phase), ops[at].micro));
+  }
+  detail::drain(step);  // nothing is left to compute: this issues the last waits and the norm
+  const std::string fault = detail::take_stream_fault(state);
+  const std::uint64_t hash = detail::step_hash(step);
+  const std::uint64_t data_cursor = step.options.data_cursor;
+  const auto result = std::make_shared<detail::StepResult>();
+  result->step = step.number;
+  detail::close_step(step);
+  detail::vote_or_throw(state, detail::Stage::commit, fault.empty() ? Fault::none : Fault::exception, fault, hash,
+                        data_cursor);
+  optimizer.apply(state);
+  detail::enqueue_report(state, step, result);
+  state.last_result = result;
+  state.applied = result->ticket;
+  state.gather_after = result->ticket;
+  ++state.epoch;
+  return {result, state.compute};
+}
+
+void StepTransaction::abort(Fault fault, const std::string& reason) {
+  require_open();
+  if (fault == Fault::none || fault == Fault::left) {
+    throw std::logic_error("StepTransaction::abort needs the fault that made the step impossible");
+  }
+  detail::fail_step(*step_, fault, reason);
+}
+
+}  // namespace headroom
