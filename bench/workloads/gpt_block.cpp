@@ -1,4 +1,4 @@
-#include <workloads/gpt_block.hpp>
+#include "workloads/gpt_block.hpp"
 
 namespace headroom::bench {
 namespace {
@@ -74,8 +74,8 @@ Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& stat
     kernels::linear_forward(norm.y.view, half.weights.in_weight, half.weights.in_bias, state.qkv.view, launch);
   }
   state.out = tensors.activation("attention.out", half.unit, shape.rows(), shape.width);
-  state.lse = tensors.make("attention.lse", Category::activation, half.unit,
-                           {shape.batch, shape.heads, shape.sequence, 1});
+  state.lse =
+      tensors.make("attention.lse", Category::activation, half.unit, {shape.batch, shape.heads, shape.sequence, 1});
   {
     const Tensor workspace = attention_workspace(half);
     kernels::attention_forward(state.qkv.view, state.out.view, state.lse.view, workspace.view, launch);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <workloads/workload.hpp>
+#include "workloads/workload.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include <workloads/tensor_source.hpp>
+#include "workloads/tensor_source.hpp"
 
 namespace headroom::bench {
 
@@ -6,8 +6,8 @@ Tensor TensorSource::make(const char* name, Category category, int unit, std::ar
                           DType dtype) const {
   const TensorView extent{nullptr, dtype, shape};
   Tensor tensor;
-  tensor.buffer = memory_->allocate({.bytes = extent.bytes(), .category = category, .name = name, .unit = unit},
-                                    compute_);
+  tensor.buffer =
+      memory_->allocate({.bytes = extent.bytes(), .category = category, .name = name, .unit = unit}, compute_);
   tensor.view = tensor.buffer.tensor(dtype, shape);
   return tensor;
 }

@@ -2,7 +2,7 @@
 
 #include <headroom/kernels.hpp>
 #include <headroom/parameters.hpp>
-#include <workloads/tensor_source.hpp>
+#include "workloads/tensor_source.hpp"
 
 #include <cstdint>
 #include <vector>

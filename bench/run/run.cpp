@@ -1,0 +1,190 @@
+#include "run/run.hpp"
+
+#include "options/agreement.hpp"
+#include "run/gemm_replay.hpp"
+#include "run/model_files.hpp"
+#include "workloads/gpt.hpp"
+
+#include <algorithm>
+
+namespace headroom::bench {
+namespace {
+
+constexpr std::int64_t kStepsInFlight = 2;
+constexpr std::int64_t kStepsAFold = 32;  // the trace of so many steps is kept
+
+Device traced(const Device& device) {
+  device.trace().clear();
+  device.trace().set_enabled(true);
+  return device;
+}
+
+/// Everything is folded before this step is issued. The first step is folded alone where the means leave it out.
+bool is_fold_boundary(std::int64_t step, std::int64_t steps) {
+  return (step == 1 && first_measured_step(steps) == 1) || (step > 0 && step % kStepsAFold == 0);
+}
+
+void add_throttle(const Trace& trace, std::int64_t since_ns, RankRecord& record) {
+  for (const HostSpan& span : trace.host_spans()) {
+    if (span.cause != HostCause::throttle || span.start_ns < since_ns) continue;
+    ++record.throttle_waits;
+    record.throttle_seconds += static_cast<double>(span.end_ns - span.start_ns) * 1e-9;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> make_workload(const Config& config) {
+  const ModelShape& model = config.model;
+  return std::make_unique<Gpt>(GptShape{model.layers, model.width, model.heads, model.vocab, model.positions});
+}
+
+Run::Run(const Config& config, const Job& job, const TokenData& data, std::unique_ptr<Workload> workload,
+         const RunOptions& options)
+    : config_(config),
+      options_(options),
+      data_(data),
+      device_(traced(job.device())),
+      start_bytes_(process_memory().resident_bytes),
+      communicators_(job.communicators()),
+      memory_(device_, {.limit_bytes = config.memory_limit_bytes}),
+      compute_(device_),
+      tensors_(memory_, compute_),
+      workload_(std::move(workload)),
+      parameters_(std::make_unique<ParameterManager>(
+          communicators_, memory_, compute_.ref(),
+          ParameterOptions{.seed = config.seed, .micro_batches = static_cast<int>(config.accumulate)})) {
+  run_checked(*communicators_.control, [this] {
+    workload_->add_units(*parameters_);
+    optimizer_ = std::make_unique<AdamW>(*parameters_, config_.adamw);
+    if (!config_.init_dir.empty()) load_gpt2(*parameters_, config_.init_dir);
+  });
+  parameters_->set_policy(config_.policy());
+  parameters_->prepare();
+}
+
+Run::~Run() = default;
+
+std::int64_t Run::tokens_per_step() const noexcept {
+  return config_.seq * config_.micro_batch * config_.accumulate * communicators_.control->size();
+}
+
+std::optional<StepRecord> Run::next() {
+  while (issued_ < config_.steps && static_cast<std::int64_t>(in_flight_.size()) < kStepsInFlight) {
+    if (is_fold_boundary(issued_, config_.steps) && folded_ < issued_) {
+      if (!in_flight_.empty()) break;
+      fold();
+    }
+    issue();
+  }
+  if (in_flight_.empty()) return std::nullopt;
+  const StepReport report = in_flight_.front();
+  in_flight_.pop_front();
+  StepRecord step;
+  step.step = report.step();
+  step.loss = report.loss();
+  step.gradient_norm = report.gradient_norm();
+  step.skipped = report.skipped();
+  step.tokens = tokens_per_step();
+  const StepWindow window{report.begin_ns(), report.end_ns()};
+  step.seconds = static_cast<double>(window.end_ns - window.begin_ns) * 1e-9;
+  windows_.push_back(window);
+  return step;
+}
+
+void Run::issue() {
+  memory_.mark_step(issued_);
+  StepTransaction step =
+      parameters_->begin_step({.data_cursor = static_cast<std::uint64_t>(first_sample(config_, issued_, 0, 0))});
+  try {
+    run_micro_batches(step);
+  } catch (const OutOfMemory& refusal) {
+    step.abort(Fault::allocation, refusal.what());
+  }
+  in_flight_.push_back(step.commit(*optimizer_));
+  ++issued_;
+}
+
+void Run::run_micro_batches(StepTransaction& step) {
+  const BatchShape shape{config_.micro_batch, config_.seq};
+  for (std::int64_t micro = 0; micro < config_.accumulate; ++micro) {
+    const Tensor tokens = tensors_.make("tokens", Category::input, -1, {shape.tokens(), 1, 1, 1}, DType::i32);
+    const Tensor targets = tensors_.make("targets", Category::input, -1, {shape.tokens(), 1, 1, 1}, DType::i32);
+    load_batch(micro, tokens, targets);
+    workload_->run(step, {shape, tokens.view, targets.view, 1.0 / static_cast<double>(tokens_per_step())}, tensors_);
+  }
+}
+
+void Run::load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& targets) const {
+  Operation load;
+  load.name = "load_batch";
+  load.bytes = static_cast<double>(tokens.view.bytes() + targets.view.bytes());
+  load.host = [&data = data_, first = first_sample(config_, issued_, micro, communicators_.control->rank()),
+               rows = config_.micro_batch, into = tokens.view, next = targets.view] {
+    const auto numel = static_cast<std::size_t>(into.numel());
+    data.batch(first, rows, {into.as<std::int32_t>(), numel}, {next.as<std::int32_t>(), numel});
+  };
+  compute_.ref().enqueue(std::move(load));
+}
+
+CommunicationCounts Run::wire_bytes() const {
+  CommunicationCounts bytes;
+  bytes.bytes_sent = static_cast<double>(communicators_.gather->bytes_sent());
+  bytes.bytes_received = static_cast<double>(communicators_.gather->bytes_received());
+  if (communicators_.reduce != communicators_.gather) {
+    bytes.bytes_sent += static_cast<double>(communicators_.reduce->bytes_sent());
+    bytes.bytes_received += static_cast<double>(communicators_.reduce->bytes_received());
+  }
+  return bytes;
+}
+
+void Run::fold() {
+  compute_.ref().synchronize();
+  Trace& trace = device_.trace();
+  const bool first_alone = issued_ == 1 && first_measured_step(config_.steps) == 1;
+  if (first_alone) {
+    first_step_bytes_ = wire_bytes();
+  } else {
+    measure_.fold(trace, windows_, compute_.ref().id());
+  }
+  if (!windows_.empty()) add_throttle(trace, windows_.front().begin_ns, record_);
+  const std::vector<SetLifetime> lifetimes = parameters_->take_lifetimes();
+  record_.parameter_sets_peak = std::max(
+      {record_.parameter_sets_peak, parameters_->parameter_sets_peak(), live_sets_peak(lifetimes, false, trace)});
+  record_.gradient_sets_peak =
+      std::max({record_.gradient_sets_peak, parameters_->gradient_sets_peak(), live_sets_peak(lifetimes, true, trace)});
+  record_.dropped_trace_records = trace.dropped();
+  folded_ = issued_;
+  windows_.clear();
+  if (!options_.keep_trace) trace.clear();
+}
+
+RankRecord Run::finish() {
+  if (folded_ < issued_) fold();
+  measure_.write_means(record_);
+  const CommunicationCounts bytes = wire_bytes();
+  const auto steps = static_cast<double>(std::max<std::int64_t>(record_.measured_steps, 1));
+  record_.communication.bytes_sent = (bytes.bytes_sent - first_step_bytes_.bytes_sent) / steps;
+  record_.communication.bytes_received = (bytes.bytes_received - first_step_bytes_.bytes_received) / steps;
+  record_.memory = memory_.statistics();
+  record_.peak = memory_.peak();
+  record_.process = process_memory();
+  record_.external = memory_.external();
+  record_.external["process_at_start"] = start_bytes_;
+
+  device_.trace().set_enabled(false);
+  crc32c_ = parameters_->crc32c();
+  if (!config_.export_dir.empty()) export_gpt2(*parameters_, *communicators_.control, config_);
+  if (options_.replay_gemms) {
+    const std::vector<GemmCall> calls = workload_->gemm_calls({config_.micro_batch, config_.seq});
+    try {
+      record_.gemm_flops_per_second = replay_gemms(calls, tensors_);
+    } catch (const OutOfMemory&) {  // a run under a tight limit is not to fail for its report; the rate stays unknown
+      record_.gemm_flops_per_second.reset();
+    }
+  }
+  parameters_->finish();
+  return record_;
+}
+
+}  // namespace headroom::bench
