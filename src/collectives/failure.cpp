@@ -1,0 +1,41 @@
+#include "collectives/failure.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::detail {
+
+void raise_own(const Failure& failure) {
+  switch (failure.kind) {
+    case Failure::Kind::mismatch: throw CollectiveMismatch(failure.text);
+    case Failure::Kind::deadline: throw DeadlineExceeded(failure.text);
+    case Failure::Kind::broken: throw CommunicatorError(failure.text);
+    case Failure::Kind::none:
+    case Failure::Kind::aborted: break;
+  }
+  raise_consequence(failure);
+}
+
+void raise_consequence(const Failure& failure) {
+  throw GroupEnded(fmt::format("the process group has ended, no collective can run on it: {}", failure.text));
+}
+
+std::string describe_mismatch(Lane lane, std::span<const Signature> signatures) {
+  std::string text = fmt::format("ranks disagree on a collective of communicator '{}': expected {} on all (rank 0)",
+                                 lane.communicator(), describe(signatures.front()));
+  for (std::size_t rank = 1; rank < signatures.size(); ++rank) {
+    if (signatures[rank] != signatures.front()) {
+      text += fmt::format(", found {} (rank {})", describe(signatures[rank]), rank);
+    }
+  }
+  return text + ". All ranks must call the same collectives in the same order with the same dtype and counts";
+}
+
+std::string describe_absence(const Absence& absence) {
+  return fmt::format(
+      "a collective of communicator '{}' passed its deadline of {} ms (rank {}): expected all ranks to {} {}, missing: "
+      "{}. The missing ranks are stuck, dead, slower than the deadline, or took another path",
+      absence.lane.communicator(), absence.deadline.count(), absence.rank, absence.arrived ? "finish" : "arrive at",
+      describe(absence.waiting), absence.missing);
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,172 @@
+#include "collectives/job.hpp"
+#include "collectives/local_communicator.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+using detail::LocalCommunicator;
+using detail::Rendezvous;
+
+/// All ranks of one process: where the n-th set of communicators of one rank meets the n-th of the others.
+class LocalWorld {
+ public:
+  LocalWorld(int size, const CommunicatorOptions& options)
+      : size_(size), options_(options), sets_made_(static_cast<std::size_t>(size)) {}
+
+  [[nodiscard]] int size() const noexcept { return size_; }
+
+  [[nodiscard]] std::shared_ptr<Rendezvous> join(int rank) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t index = sets_made_[static_cast<std::size_t>(rank)]++;
+    Meeting& meeting = meetings_[index];
+    if (!meeting.rendezvous) {
+      meeting.rendezvous = std::make_shared<Rendezvous>(size_, options_.deadline);
+      std::erase_if(known_, [](const std::weak_ptr<Rendezvous>& known) { return known.expired(); });
+      known_.push_back(meeting.rendezvous);
+      if (aborted_) meeting.rendezvous->abort(reason_.c_str());
+    }
+    std::shared_ptr<Rendezvous> rendezvous = meeting.rendezvous;
+    if (++meeting.joined == size_) meetings_.erase(index);
+    return rendezvous;
+  }
+
+  void abort(const char* reason) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (aborted_) return;
+    aborted_ = true;
+    try {
+      reason_ = reason;
+    } catch (...) {
+      reason_.clear();  // No memory for the reason; that it ended is what counts.
+    }
+    for (const std::weak_ptr<Rendezvous>& known : known_) {
+      if (const auto rendezvous = known.lock()) rendezvous->abort(reason);
+    }
+  }
+
+  [[nodiscard]] bool aborted() {
+    const std::lock_guard lock(mutex_);
+    return aborted_;
+  }
+
+ private:
+  struct Meeting {
+    std::shared_ptr<Rendezvous> rendezvous;
+    int joined = 0;
+  };
+
+  const int size_;
+  const CommunicatorOptions options_;
+  std::mutex mutex_;
+  std::vector<std::size_t> sets_made_;       // By rank.
+  std::map<std::size_t, Meeting> meetings_;  // Until all ranks have joined.
+  std::vector<std::weak_ptr<Rendezvous>> known_;
+  bool aborted_ = false;
+  std::string reason_;
+};
+
+struct LocalJob final : Job::State {
+  LocalJob(const HostOptions& host, int rank_, std::shared_ptr<LocalWorld> local)
+      : State(Device::host(detail::host_of_rank(host, rank_)), rank_, local->size()),
+        world_of_ranks(std::move(local)) {}
+
+  [[nodiscard]] const char* launcher() const noexcept override { return world > 1 ? "threads" : "alone"; }
+  [[nodiscard]] Communicators communicators() override {
+    const std::shared_ptr<Rendezvous> rendezvous = world_of_ranks->join(rank);
+    const auto make = [&](int index) { return std::make_shared<LocalCommunicator>(device, rendezvous, rank, index); };
+    return {make(0), make(1), make(2)};
+  }
+  void abort(int, const char* reason) noexcept override { world_of_ranks->abort(reason); }
+
+  std::shared_ptr<LocalWorld> world_of_ranks;
+};
+
+/// How one rank's body ended.
+struct Outcome {
+  std::exception_ptr error;
+  bool consequence = false;  ///< Of a peer's abort.
+};
+
+bool is_consequence(const std::exception_ptr& error, bool aborted) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const detail::GroupEnded&) {
+    return true;
+  } catch (const CommunicatorError&) {
+    return aborted;  // Somebody wrapped it.
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+Outcome run_rank(int rank, const HostOptions& host, const std::shared_ptr<LocalWorld>& world,
+                 const std::function<void(Job&)>& body) {
+  try {
+    Job job(std::make_shared<LocalJob>(host, rank, world));
+    body(job);
+    return {};
+  } catch (...) {
+    // Everything that the body owned is gone, its streams drained: from here on no peer can touch this rank's memory.
+    const std::exception_ptr error = std::current_exception();
+    const Outcome outcome{error, is_consequence(error, world->aborted())};
+    world->abort(fmt::format("rank {} failed: {}", rank, text_of(error)).c_str());
+    return outcome;
+  }
+}
+
+void rethrow_first(const std::vector<Outcome>& outcomes) {
+  const auto failed = [](const Outcome& outcome) { return outcome.error != nullptr; };
+  const auto original = [&](const Outcome& outcome) { return failed(outcome) && !outcome.consequence; };
+  auto found = std::find_if(outcomes.begin(), outcomes.end(), original);
+  if (found == outcomes.end()) found = std::find_if(outcomes.begin(), outcomes.end(), failed);
+  if (found != outcomes.end()) std::rethrow_exception(found->error);
+}
+
+}  // namespace
+
+std::shared_ptr<Job::State> detail::make_lone_job(const HostOptions& host, const CommunicatorOptions& options) {
+  return std::make_shared<LocalJob>(host, 0, std::make_shared<LocalWorld>(1, options));
+}
+
+void run_ranks(int ranks, const HostOptions& host, const CommunicatorOptions& options,
+               const std::function<void(Job&)>& body) {
+  if (ranks < 1) throw std::logic_error(fmt::format("run_ranks: {} ranks, expected at least 1", ranks));
+  const auto world = std::make_shared<LocalWorld>(ranks, options);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
+  {
+    std::vector<std::jthread> threads;
+    try {
+      for (int rank = 1; rank < ranks; ++rank) {
+        threads.emplace_back(
+            [&, rank] { outcomes[static_cast<std::size_t>(rank)] = run_rank(rank, host, world, body); });
+      }
+    } catch (...) {
+      world->abort("a rank's thread could not be started");
+      throw;
+    }
+    outcomes.front() = run_rank(0, host, world, body);
+  }
+  rethrow_first(outcomes);
+}
+
+}  // namespace headroom

@@ -1,0 +1,75 @@
+#include "collectives/mpi_group.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace headroom::detail {
+
+MpiGroup::MpiGroup(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline)
+    : runtime_(std::move(runtime)), comm_(comm), deadline_(deadline) {
+  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Irecv(heard_.data(), static_cast<int>(heard_.size()), MPI_CHAR, MPI_ANY_SOURCE, kAlarmTag, comm_,
+                      &listening_),
+            "MPI_Irecv");
+}
+
+// A set that has failed is kept by the runtime, so this one has nothing under way but its listening.
+MpiGroup::~MpiGroup() {
+  if (ended_) return;
+  MPI_Cancel(&listening_);
+  MPI_Wait(&listening_, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&comm_);
+}
+
+void MpiGroup::check() {
+  listen();
+  if (!ended_) return;
+  const std::lock_guard lock(mutex_);
+  raise_consequence(failure_);
+}
+
+void MpiGroup::listen() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || ended_) return;  // Another stream's thread listens.
+  int flag = 0;
+  MPI_Status status;
+  check_mpi(MPI_Test(&listening_, &flag, &status), "MPI_Test");
+  if (flag == 0) return;
+  heard_.back() = '\0';
+  failure_.kind = Failure::Kind::aborted;
+  failure_.text = fmt::format("rank {} reports: {}", status.MPI_SOURCE, heard_.data());
+  ended_ = true;
+  runtime_->abandon(shared_from_this());
+}
+
+void MpiGroup::fail(const Failure& failure) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  failure_.kind = failure.kind;
+  try {
+    failure_ = failure;
+  } catch (...) {
+    failure_.text.clear();  // No memory for the reason; that it ended is what counts.
+  }
+  ended_ = true;
+  runtime_->abandon(shared_from_this());
+  ring(failure_.text);
+}
+
+void MpiGroup::ring(const std::string& text) noexcept {
+  const std::size_t length = std::min(text.size(), rung_.size() - 1);
+  std::copy_n(text.begin(), length, rung_.begin());
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    // Its result cannot matter: this set is lost either way, and a peer that does not hear has its own deadline.
+    if (MPI_Isend(rung_.data(), static_cast<int>(rung_.size()), MPI_CHAR, peer, kAlarmTag, comm_, &request) ==
+        MPI_SUCCESS) {
+      MPI_Request_free(&request);
+    }
+  }
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "collectives/failure.hpp"
+#include "collectives/mpi_runtime.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+namespace headroom::detail {
+
+/// One set of communicators between processes: one duplicated MPI communicator whose tags keep the lanes apart, and an
+/// alarm by which one rank's failure ends the set on all. Thread-safety: every member may be called from any thread.
+class MpiGroup : public std::enable_shared_from_this<MpiGroup> {
+ public:
+  /// Takes `comm`, a duplicate of the runtime's world.
+  MpiGroup(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline);
+  ~MpiGroup();
+  MpiGroup(const MpiGroup&) = delete;
+  MpiGroup& operator=(const MpiGroup&) = delete;
+
+  [[nodiscard]] MpiRuntime& runtime() const noexcept { return *runtime_; }
+  [[nodiscard]] MPI_Comm comm() const noexcept { return comm_; }
+  [[nodiscard]] int rank() const noexcept { return runtime_->rank(); }
+  [[nodiscard]] int size() const noexcept { return runtime_->size(); }
+  [[nodiscard]] std::chrono::milliseconds deadline() const noexcept { return deadline_; }
+  [[nodiscard]] static int header_tag(Lane lane) noexcept { return 2 * lane.index; }
+  [[nodiscard]] static int data_tag(Lane lane) noexcept { return 2 * lane.index + 1; }
+
+  /// Hears a peer's alarm. Throws, where the set has ended: GroupEnded.
+  void check();
+  /// Ends the set, here and on every peer that still polls; the first failure wins.
+  void fail(const Failure& failure) noexcept;
+
+ private:
+  static constexpr int kAlarmTag = 2 * Lane::kCount;
+  using Alarm = std::array<char, 1024>;  ///< A text; small enough that MPI sends it at once.
+
+  void listen();
+  void ring(const std::string& text) noexcept;
+
+  std::shared_ptr<MpiRuntime> runtime_;
+  MPI_Comm comm_;
+  std::chrono::milliseconds deadline_;
+  std::atomic<bool> ended_{false};
+  std::mutex mutex_;
+  Failure failure_;
+  MPI_Request listening_ = MPI_REQUEST_NULL;
+  Alarm heard_{}, rung_{};
+};
+
+}  // namespace headroom::detail
