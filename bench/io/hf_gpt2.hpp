@@ -24,6 +24,8 @@ struct Gpt2Unit {
 
 /// What `folder`/config.json says. Throws: InvalidInput on a file or a value that Headroom's GPT cannot honour.
 [[nodiscard]] ModelShape read_gpt2_shape(const std::filesystem::path& folder);
+/// The config.json of a model that Headroom writes.
+[[nodiscard]] std::string gpt2_config_text(const ModelShape& shape);
 
 /// A Hugging Face GPT-2 folder whose tensors were all found, with the right shapes, when it was opened.
 class Gpt2Reader {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "io/file_io.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -60,7 +62,7 @@ class SafetensorsWriter {
   };
   std::filesystem::path path_, temporary_;
   std::map<std::string, Place> places_;
-  int file_ = -1;
+  File file_;
 };
 
 }  // namespace headroom::bench

@@ -1,0 +1,40 @@
+#include "commands/commands.hpp"
+#include "io/hf_gpt2.hpp"
+
+#include <headroom/schedule.hpp>
+
+#include <cstdio>
+#include <numeric>
+
+namespace headroom::bench {
+namespace {
+
+PlanInput equal_units(int count) {
+  PlanInput input;
+  for (int unit = 0; unit < count; ++unit) input.units.push_back({std::to_string(unit)});
+  input.forward.resize(input.units.size());
+  std::iota(input.forward.begin(), input.forward.end(), 0);
+  input.backward.assign(input.forward.rbegin(), input.forward.rend());
+  return input;
+}
+
+PlanInput units_of(const ModelShape& shape) {
+  PlanInput input;
+  for (const Gpt2Unit& unit : gpt2_units(shape)) input.units.push_back({unit.name});
+  input.forward = gpt2_forward_path(shape);
+  input.backward = gpt2_backward_path(shape);
+  return input;
+}
+
+}  // namespace
+
+void schedule_command(const CommandLine& line) {
+  const Config& config = line.config;
+  PlanInput input = line.schedule.units > 0 ? equal_units(line.schedule.units) : units_of(config.model);
+  input.micro_batches = static_cast<int>(config.accumulate);
+  input.world = config.is_given("ranks") ? config.ranks : 2;
+  input.first_step = line.schedule.first;
+  std::fputs(config.policy()->plan(input).text().c_str(), stdout);
+}
+
+}  // namespace headroom::bench

@@ -1,0 +1,97 @@
+#include "io/outputs.hpp"
+
+#include "options/input_error.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace headroom::bench {
+namespace {
+
+struct Output {
+  const char* option;
+  const std::string* pattern;
+};
+
+InvalidInput unwritable(const char* option, const std::string& path, int error_number) {
+  return bad_input(std::string(option) + " " + path, "a file that can be written", std::strerror(error_number));
+}
+
+void check_file(const char* option, const std::string& path) {
+  struct stat status {};
+  const bool was_there = ::stat(path.c_str(), &status) == 0;
+  if (was_there && S_ISDIR(status.st_mode)) throw bad_input(std::string(option) + " " + path, "a file", "a folder");
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file < 0) throw unwritable(option, path, errno);
+  ::close(file);
+  if (!was_there) ::unlink(path.c_str());
+}
+
+void check_folder(const char* option, const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!std::filesystem::is_directory(path))
+    throw bad_input(std::string(option) + " " + path, "a folder, or a place for one",
+                    error ? error.message() : std::string("a file"));
+  check_file(option, (std::filesystem::path(path) / ".headroom-write-test").string());
+}
+
+}  // namespace
+
+std::optional<std::string> output_path(const std::string& pattern, int rank) {
+  constexpr std::string_view kRank = "{rank}";
+  if (pattern.empty()) return std::nullopt;
+  std::string path = pattern;
+  bool has_rank = false;
+  for (std::size_t at = path.find(kRank); at != std::string::npos; at = path.find(kRank, at + 1)) {
+    path.replace(at, kRank.size(), std::to_string(rank));
+    has_rank = true;
+  }
+  if (!has_rank && rank != 0) return std::nullopt;
+  return path;
+}
+
+void check_outputs(const Config& config, int rank) {
+  const Output outputs[] = {
+      {"--json", &config.json_path}, {"--trace", &config.trace_path}, {"--events", &config.events_path}};
+  for (const Output& output : outputs) {
+    for (const Output& other : outputs)
+      if (&other < &output && !output.pattern->empty() && *output.pattern == *other.pattern)
+        throw bad_input(output.option, std::string("another file than that of ") + other.option,
+                        in_quotes(*output.pattern));
+    const std::optional<std::string> path = output_path(*output.pattern, rank);
+    const bool is_stdout = output.pattern == &config.json_path && *output.pattern == "-";
+    if (path && !is_stdout) check_file(output.option, *path);
+  }
+  if (!config.export_dir.empty() && rank == 0) check_folder("--export", config.export_dir);
+}
+
+void write_output(const std::string& path, std::string_view text) {
+  const auto fail = [&](int error_number) {
+    throw InputOutputError(path + ": expected to write " + std::to_string(text.size()) +
+                           " bytes, found: " + std::strerror(error_number) + ".");
+  };
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    flush_stdout();
+    return;
+  }
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) fail(errno);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int write_error = errno;
+  if (std::fclose(file) != 0) fail(errno);
+  if (!is_written) fail(write_error);
+}
+
+void flush_stdout() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw InputOutputError(std::string("stdout: expected to be written, found: ") + std::strerror(errno) + ".");
+}
+
+}  // namespace headroom::bench

@@ -1,0 +1,196 @@
+#include "options/command_line.hpp"
+
+#include "options/input_error.hpp"
+#include "options/option_table.hpp"
+#include "options/values.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+namespace headroom::bench {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  headroom train --ranks 2 --data /usr/share/common-licenses --json report.json\n"
+    "  headroom ab --ranks 2 --a backward-prefetch=pre --b backward-prefetch=post\n"
+    "  mpirun -n 2 headroom train --steps 100\n"
+    "Errors are one line on stderr. Exit codes: 0 done; 2 bad usage or input; 74 input/output failed in the run;\n"
+    "75 out of memory; 86 a rank is stuck or dead; 87 communicator or device error; 88 ranks disagree.";
+constexpr const char* kTrainExample =
+    "Example:\n  headroom train --ranks 2 --data /usr/share/common-licenses --steps 50 --json report.json";
+constexpr const char* kAbExample =
+    "Example:\n  headroom ab --ranks 2 --steps 10 --a backward-prefetch=pre --b backward-prefetch=post --json ab.json\n"
+    "The other options are the base of both arms; a key is any of them, without dashes.";
+constexpr const char* kScheduleExample =
+    "Example:\n  headroom schedule --units 3 --backward-prefetch post --forward-prefetch 0 --limit-all-gathers off";
+
+/// What CLI11 found: texts, which the options' table reads.
+struct Given {
+  std::map<std::string, std::vector<std::string>> values;
+  std::map<std::string, bool> flags;
+};
+
+/// The options that a command has beside those of the table.
+struct Extra {
+  std::string a, b, rounds = "7", units;
+  bool allow_many = false, first = false;
+};
+
+std::string default_of(const Option& option) {
+  const nlohmann::ordered_json value = option.get(make_config({}));
+  if (value.is_null() || value.is_boolean() || value.is_array()) return "";
+  return " [" + (value.is_string() ? value.get<std::string>() : value.dump()) + "]";
+}
+
+void add_table(CLI::App& command, bool with_outputs, Given& given) {
+  for (const Option& option : option_table()) {
+    if (option.writes && !with_outputs) continue;
+    const std::string name = std::string("--") + option.key;
+    const bool has_own_default =
+        std::string_view(option.key) == "device" || std::string_view(option.key) == "positions";
+    const std::string help = option.help + (has_own_default ? "" : default_of(option));
+    CLI::Option* added = nullptr;
+    if (option.kind == Option::Kind::flag) {
+      added = command.add_flag(name, given.flags[option.key], help);
+    } else {
+      added = command.add_option(name, given.values[option.key], help)->type_name(option.value_name);
+      added->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
+    added->group(option.group);
+  }
+}
+
+CLI::Option* take_last(CLI::Option* option) { return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); }
+
+void add_commands(CLI::App& app, Given& given, Extra& extra) {
+  CLI::App* train = app.add_subcommand("train", "trains a model and reports on it")->footer(kTrainExample);
+  add_table(*train, true, given);
+
+  CLI::App* ab = app.add_subcommand("ab", "compares two settings of one decision")->footer(kAbExample);
+  take_last(ab->add_option("--a", extra.a, "settings of arm a, as K=V K=V ..."))->type_name("TEXT");
+  take_last(ab->add_option("--b", extra.b, "settings of arm b"))->type_name("TEXT");
+  take_last(ab->add_option("--rounds", extra.rounds, "paired rounds"))->type_name("N")->capture_default_str();
+  ab->add_flag("--allow-many", extra.allow_many, "the arms may differ in more than one option");
+  add_table(*ab, true, given);
+
+  CLI::App* schedule = app.add_subcommand("schedule", "prints the schedule of a step")->footer(kScheduleExample);
+  take_last(schedule->add_option("--units", extra.units, "of that many equal units, not of the workload"))
+      ->type_name("N");
+  schedule->add_flag("--first", extra.first, "of the first step");
+  add_table(*schedule, false, given);
+
+  for (CLI::App* command : {train, ab, schedule}) command->allow_extras();
+  app.require_subcommand(0, 1);
+  app.allow_extras();
+}
+
+std::string version_text() {
+  std::string devices = "host";
+  if (Device::count(DeviceKind::cuda) > 0) devices += ", cuda";
+  return std::string("headroom ") + HEADROOM_VERSION + "\ndevices: " + devices;
+}
+
+void refuse_extras(const CLI::App& app) {
+  const CLI::App* command = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
+  const std::string help = command == nullptr ? "headroom --help" : "headroom " + command->get_name() + " --help";
+  const std::vector<std::string> extras = command == nullptr ? app.remaining() : command->remaining();
+  const std::vector<std::string> before = app.remaining();
+  if (command != nullptr && !before.empty())
+    throw bad_input("command line", "a command first", in_quotes(before.front()), "Options follow the command.");
+  if (!extras.empty() && extras.front().starts_with("-"))
+    throw bad_input(extras.front().substr(0, extras.front().find('=')), "an option that exists", "an unknown one",
+                    "See `" + help + "`.");
+  if (command != nullptr && !extras.empty())
+    throw bad_input("command line", "options only", in_quotes(extras.front()), "See `" + help + "`.");
+  if (command == nullptr)
+    throw bad_input("command line", "train, ab or schedule", extras.empty() ? "no command" : in_quotes(extras.front()),
+                    "See `headroom --help`.");
+}
+
+std::vector<Setting> settings_of(const Given& given) {
+  std::vector<Setting> settings;
+  for (const auto& [key, values] : given.values)
+    for (const std::string& value : values) settings.push_back({key, value});
+  for (const auto& [key, value] : given.flags)
+    if (value) settings.push_back({key, "true"});
+  return settings;
+}
+
+void fill(const Given& given, const Extra& extra, CommandLine& line) {
+  std::vector<std::string> unit_names;
+  if (line.command == Command::schedule) {
+    line.schedule.first = extra.first;
+    if (!extra.units.empty()) line.schedule.units = static_cast<int>(parse_whole("units", extra.units, 1, 10'000));
+    for (int unit = 0; unit < line.schedule.units; ++unit) unit_names.push_back(std::to_string(unit));
+  }
+  line.config = make_config(settings_of(given), unit_names);
+  if (line.command != Command::ab) return;
+  line.ab = {parse_settings("a", extra.a), parse_settings("b", extra.b),
+             static_cast<int>(parse_whole("rounds", extra.rounds, 1, 100'000)), extra.allow_many};
+  static_cast<void>(line.config.with(line.ab.a));
+  static_cast<void>(line.config.with(line.ab.b));
+}
+
+Command command_named(const std::string& name) {
+  return name == "train" ? Command::train : name == "ab" ? Command::ab : Command::schedule;
+}
+
+}  // namespace
+
+const char* name_of(Command command) noexcept {
+  switch (command) {
+    case Command::train: return "train";
+    case Command::ab: return "ab";
+    case Command::schedule: return "schedule";
+    case Command::show_text: break;
+  }
+  return "help";
+}
+
+CommandLine parse_command_line(const std::vector<std::string>& argv) {
+  CommandLine line;
+  line.argv = argv;
+  Given given;
+  Extra extra;
+  CLI::App app("Sharded training inside a live-memory budget: trains, compares and explains.", "headroom");
+  app.footer(kExamples);
+  app.set_version_flag("--version", version_text());
+  add_commands(app, given, extra);
+  std::vector<std::string> reversed(argv.rbegin(), argv.rend());
+  if (!reversed.empty()) reversed.pop_back();
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::Success& asked) {
+    std::ostringstream out;
+    app.exit(asked, out, out);
+    line.text = out.str();
+    return line;
+  } catch (const CLI::ParseError& error) {
+    throw bad_input("command line", "options as `headroom --help` lists them", error.what());
+  }
+  refuse_extras(app);
+  line.command = command_named(app.get_subcommands().front()->get_name());
+  fill(given, extra, line);
+  return line;
+}
+
+nlohmann::ordered_json to_json(const CommandLine& line) {
+  const auto texts = [](const std::vector<Setting>& settings) {
+    nlohmann::ordered_json result = nlohmann::ordered_json::array();
+    for (const Setting& setting : settings) result.push_back(setting.key + "=" + setting.value);
+    return result;
+  };
+  nlohmann::ordered_json json{{"command", name_of(line.command)}};
+  if (line.command == Command::ab)
+    json.update({{"a", texts(line.ab.a)},
+                 {"b", texts(line.ab.b)},
+                 {"rounds", line.ab.rounds},
+                 {"allow-many", line.ab.allow_many}});
+  if (line.command == Command::schedule) json.update({{"units", line.schedule.units}, {"first", line.schedule.first}});
+  json.update(to_json(line.config));
+  return json;
+}
+
+}  // namespace headroom::bench

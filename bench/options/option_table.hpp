@@ -1,0 +1,28 @@
+#pragma once
+
+#include "options/config.hpp"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::bench {
+
+/// One option of a run: the only place that knows its name, its text and where it lies in Config.
+struct Option {
+  enum class Kind : std::uint8_t { single, collecting, flag };
+  const char* group;
+  const char* key;  ///< The long name without dashes.
+  const char* value_name;
+  std::string help;
+  std::function<void(Config&, std::string_view)> set;  ///< Throws: InvalidInput.
+  std::function<nlohmann::ordered_json(const Config&)> get;
+  Kind kind = Kind::single;
+  bool writes = false;  ///< Names an output: not for commands that only print.
+};
+
+[[nodiscard]] std::vector<Option> option_table();
+
+}  // namespace headroom::bench
