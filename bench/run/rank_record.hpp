@@ -34,7 +34,8 @@ struct Availability {
   std::optional<double> min_slack_seconds;
 };
 
-/// What one rank measured. Times and counts are means over the measured steps. Memory is that of the training itself, before anything that a report needs was computed.
+/// What one rank measured. Times and counts are means over the measured steps. Memory is that of the training itself,
+/// before anything that a report needs was computed.
 struct RankRecord {
   std::int64_t measured_steps = 0;
   TraceSummary times;

@@ -6,6 +6,7 @@
 #include "workloads/gpt.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace headroom::bench {
 namespace {
@@ -39,13 +40,15 @@ std::unique_ptr<Workload> make_workload(const Config& config) {
   return std::make_unique<Gpt>(GptShape{model.layers, model.width, model.heads, model.vocab, model.positions});
 }
 
+int ranks_in_process(const Job& job) { return std::string_view(job.launcher()) == "threads" ? job.world() : 1; }
+
 Run::Run(const Config& config, const Job& job, const TokenData& data, std::unique_ptr<Workload> workload,
          const RunOptions& options)
     : config_(config),
       options_(options),
       data_(data),
       device_(traced(job.device())),
-      start_bytes_(process_memory().resident_bytes),
+      start_bytes_(process_memory().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       communicators_(job.communicators()),
       memory_(device_, {.limit_bytes = config.memory_limit_bytes}),
       compute_(device_),

@@ -19,6 +19,9 @@ namespace headroom::bench {
 
 [[nodiscard]] std::unique_ptr<Workload> make_workload(const Config& config);
 
+/// How many ranks share this process.
+[[nodiscard]] int ranks_in_process(const Job& job);
+
 struct RunOptions {
   bool keep_trace = false;  ///< Of the whole run; else it is read and dropped every few steps.
   bool replay_gemms = true;
@@ -60,7 +63,7 @@ class Run {
   RunOptions options_;
   const TokenData& data_;
   Device device_;
-  std::size_t start_bytes_;  ///< Resident before this run took anything.
+  std::size_t start_bytes_;  ///< Resident before this run took anything; this rank's part of it.
   Communicators communicators_;
   CachingAllocator memory_;
   Stream compute_;

@@ -1,0 +1,128 @@
+#include "commands/arms.hpp"
+#include "commands/commands.hpp"
+#include "commands/run_files.hpp"
+#include "io/outputs.hpp"
+#include "options/agreement.hpp"
+#include "report/ab_report.hpp"
+#include "report/progress.hpp"
+#include "report/report.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <random>
+
+namespace headroom::bench {
+namespace {
+
+struct Arm {
+  const char* name;
+  const Config* config;
+  std::shared_ptr<const TokenData> data;
+  ArmResult result;
+  Outcome outcome;  ///< Of the last round.
+};
+
+class Comparison {
+ public:
+  Comparison(const CommandLine& line, const RankContext& context, const Arms& arms)
+      : line_(line),
+        context_(context),
+        arms_{
+            {{"a", &arms.a, nullptr, {arms.a_label, {}, {}}, {}}, {"b", &arms.b, nullptr, {arms.b_label, {}, {}}, {}}}},
+        progress_(line.config.quiet || context.control.rank() != 0),
+        coin_(line.config.seed) {
+    result_.changed = arms.changed;
+    result_.equivalence = equivalence_of(arms.changed);
+    result_.notes = arms.notes;
+    run_checked(context_.control, [this] {
+      for (Arm& arm : arms_) arm.data = std::make_shared<TokenData>(TokenData::load(data_options(*arm.config)));
+    });
+  }
+
+  AbResult run() {
+    run_round(0);  // covers what a first run pays for, and shows early that the arms differ or do not fit
+    for (int round = 1; round <= line_.ab.rounds && comparable(); ++round) {
+      run_round(round);
+      result_.rounds = round;
+    }
+    progress_.clear();
+    result_.a = arms_[0].result;
+    result_.b = arms_[1].result;
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] bool comparable() const {
+    return !result_.difference && !arms_[0].result.figures.infeasible && !arms_[1].result.figures.infeasible;
+  }
+
+  void run_round(int round) {
+    const bool b_first = std::uniform_int_distribution<int>(0, 1)(coin_) == 1;
+    if (round > 0) result_.order.emplace_back(b_first ? "ba" : "ab");
+    spdlog::info("round {}: {}", round, b_first ? "b, then a" : "a, then b");
+    run_arm(arms_[b_first ? 1 : 0], round);
+    run_arm(arms_[b_first ? 0 : 1], round);
+    if (!comparable()) return;
+    // Every rank has the same losses and checksums, so every rank finds the same.
+    result_.difference = first_difference(arms_[0].outcome, arms_[1].outcome, result_.equivalence);
+  }
+
+  /// One run of one arm, from the start. An arm that does not fit is a result, and the same one on every rank.
+  void run_arm(Arm& arm, int round) {
+    progress_.show(round == 0 ? fmt::format("warm-up, arm {}", arm.name)
+                              : fmt::format("round {} of {}, arm {}", round, line_.ab.rounds, arm.name));
+    try {
+      train(arm, round);
+    } catch (const std::exception& error) {
+      if (exit_code_of(error) != exit_code_of(OutOfMemory("", {}))) throw;
+      arm.result.figures.infeasible = describe(error, context_.control.rank()).text;
+      arm.result.report = nullptr;
+    }
+  }
+
+  void train(Arm& arm, int round) {
+    const bool last = round == line_.ab.rounds;
+    const bool keep_trace = last && !arm.config->trace_path.empty();
+    Run run(*arm.config, context_.job, *arm.data, make_workload(*arm.config),
+            {.keep_trace = keep_trace, .replay_gemms = last});
+    arm.outcome = {};
+    while (const std::optional<StepRecord> step = run.next()) arm.outcome.steps.push_back(*step);
+    const RankRecord record = run.finish();
+    arm.outcome.parameters_crc32c = run.crc32c();
+    arm.result.report = make_report({"ab", line_.argv}, run, arm.outcome.steps, record, context_.job, context_.control);
+    if (round > 0 && context_.control.rank() == 0) arm.result.figures.add(arm.result.report, arm.outcome.steps);
+    if (last) run_checked(context_.control, [&] { write_run_files(run, context_.job, arm.name); });
+  }
+
+  const CommandLine& line_;
+  RankContext context_;
+  std::array<Arm, 2> arms_;
+  Progress progress_;
+  std::mt19937_64 coin_;
+  AbResult result_;
+};
+
+}  // namespace
+
+void ab_command(const CommandLine& line, RankContext context) {
+  std::optional<Arms> arms;
+  run_checked(context.control, [&] {
+    check_outputs(line.config, context.control.rank());
+    arms = make_arms(line);
+  });
+  const AbResult result = Comparison(line, context, *arms).run();
+  run_checked(context.control, [&] {
+    if (context.control.rank() != 0) return;
+    const Config& config = line.config;
+    if (config.json_path != "-") std::fputs(ab_table(result).c_str(), stdout);
+    if (!config.json_path.empty()) write_output(config.json_path, ab_json(result).dump(2) + "\n");
+    flush_stdout();
+  });
+}
+
+}  // namespace headroom::bench

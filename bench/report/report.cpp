@@ -1,0 +1,146 @@
+#include "report/report.hpp"
+
+#include "options/agreement.hpp"
+#include "report/statistics.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace headroom::bench {
+namespace {
+
+std::vector<std::string> unit_names(const ParameterManager& parameters) {
+  std::vector<std::string> names;
+  for (int unit = 0; unit < parameters.unit_count(); ++unit) names.push_back(parameters.layout(unit).unit);
+  return names;
+}
+
+/// Every rank's record, on rank 0. Collective.
+std::vector<Json> gather_records(Communicator& control, const Json& mine) {
+  std::vector<Json> ranks;
+  for (int rank = 0; rank < control.size(); ++rank) {
+    const std::string text = share_text(control, control.rank() == rank ? mine.dump() : std::string(), rank);
+    if (control.rank() == 0) ranks.push_back(Json::parse(text));
+  }
+  return ranks;
+}
+
+Json model_json(const ParameterManager& parameters) {
+  Json json{{"parameters", parameters.parameter_count()}, {"units", Json::array()}};
+  for (int unit = 0; unit < parameters.unit_count(); ++unit) {
+    const FlatLayout& layout = parameters.layout(unit);
+    const auto element = static_cast<std::int64_t>(size_of(DType::f32));
+    json["units"].push_back({{"name", layout.unit},
+                             {"parameters", layout.numel},
+                             {"shard_bytes", layout.shard_numel * element},
+                             {"full_bytes", layout.padded_numel * element}});
+  }
+  return json;
+}
+
+Json schedule_json(const Schedule& schedule) {
+  const ScheduleBound bound = schedule.bound();
+  return {{"hash", fmt::format("{:016x}", schedule.hash())},
+          {"text", schedule.text()},
+          {"bound",
+           {{"parameter_sets", bound.parameter_sets},
+            {"gradient_sets", bound.gradient_sets},
+            {"communication_bytes", bound.communication_bytes}}}};
+}
+
+Json steps_json(const std::vector<StepRecord>& steps) {
+  Json json = Json::array();
+  for (const StepRecord& step : steps) {
+    json.push_back({{"step", step.step},
+                    {"loss", step.loss},
+                    {"gradient_norm", step.gradient_norm},
+                    {"seconds", step.seconds},
+                    {"tokens", step.tokens},
+                    {"skipped", step.skipped}});
+  }
+  return json;
+}
+
+/// `seconds`: of the median step. The peak is the sum of the ranks' own rates, replayed all at the same time.
+Json floating_point_json(const Run& run, double seconds, const std::vector<Json>& ranks) {
+  constexpr double kGiga = 1e9;
+  const double flops =
+      run.workload().model_flops_per_token(run.config().seq) * static_cast<double>(run.tokens_per_step());
+  const double achieved = flops / seconds / kGiga;
+  const Json mean_peak = mean_of(ranks, "/gemm_flops_per_second");
+  Json json{{"model_flops_per_step", flops}, {"achieved_gflops", achieved}};
+  if (mean_peak.is_null()) {
+    json["gemm_peak_gflops"] = nullptr;
+    json["utilization"] = nullptr;
+  } else {
+    const double peak = mean_peak.get<double>() * static_cast<double>(ranks.size()) / kGiga;
+    json["gemm_peak_gflops"] = peak;
+    json["utilization"] = achieved / peak;
+  }
+  return json;
+}
+
+/// With planned buffers the limit of gathers holds nothing: the order of the schedule already does.
+Json limiter_json(const Config& config, int world, const std::vector<Json>& ranks) {
+  Json bounds = Json::array();
+  if (world > 1 && config.prefetch.limit_reduce_scatters) {
+    bounds.push_back(fmt::format("full gradients whose reduction was issued: {} (limit-reduce-scatters)",
+                                 *config.prefetch.limit_reduce_scatters));
+  }
+  return {
+      {"active", false},
+      {"bounds", bounds},
+      {"does_not_bound",
+       {"gathered parameters: with planned buffers limit-all-gathers is skipped, and the schedule's order is the bound",
+        "activations and workspaces", "gradient shards and optimizer state", "bytes outside the allocator"}},
+      {"waits", static_cast<std::int64_t>(mean_of(ranks, "/limiter/waits").get<double>())},
+      {"waited_seconds", mean_of(ranks, "/limiter/waited_seconds")}};
+}
+
+}  // namespace
+
+std::vector<double> measured_seconds(const std::vector<StepRecord>& steps) {
+  const std::int64_t first = first_measured_step(static_cast<std::int64_t>(steps.size()));
+  std::vector<double> seconds;
+  for (std::size_t i = static_cast<std::size_t>(first); i < steps.size(); ++i) seconds.push_back(steps[i].seconds);
+  return seconds;
+}
+
+Json seconds_per_step_json(const std::vector<double>& seconds) {
+  if (seconds.empty()) return {{"median", nullptr}, {"p10", nullptr}, {"p90", nullptr}};
+  return {{"median", quantile(seconds, 0.5)}, {"p10", quantile(seconds, 0.1)}, {"p90", quantile(seconds, 0.9)}};
+}
+
+Json make_report(const ReportHeader& header, Run& run, const std::vector<StepRecord>& steps, const RankRecord& record,
+                 const Job& job, Communicator& control) {
+  const ParameterManager& parameters = run.parameters();
+  const std::vector<Json> ranks = gather_records(control, to_json(record, unit_names(parameters)));
+  if (control.rank() != 0) return nullptr;
+  const std::vector<double> seconds = measured_seconds(steps);
+  const double median = quantile(seconds, 0.5);
+  Json report;
+  report["headroom"] = {{"version", HEADROOM_VERSION}, {"report", 1}};
+  report["command"] = header.command;
+  report["argv"] = header.argv;
+  report["device"] = job.device().name();
+  report["world"] = job.world();
+  report["config"] = to_json(run.config());
+  report["model"] = model_json(parameters);
+  report["schedule"] = schedule_json(parameters.schedule());
+  report["steps"] = steps_json(steps);
+  report["tokens_per_second"] = static_cast<double>(run.tokens_per_step()) / median;
+  report["seconds_per_step"] = seconds_per_step_json(seconds);
+  report["floating_point"] = floating_point_json(run, median, ranks);
+  report["memory"] = memory_json(ranks, ranks_in_process(job));
+  report["communication"] = communication_json(ranks);
+  report["gaps"] = gaps_json(ranks);
+  report["device_idle_seconds"] = mean_of(ranks, "/times/device_idle");
+  report["critical_path"] = critical_path_json(ranks);
+  report["availability"] = availability_json(ranks);
+  report["limiter"] = limiter_json(run.config(), job.world(), ranks);
+  report["recovery"] = {{"aborted_steps", 0}, {"retries", 0}, {"causes", Json::array()}};
+  report["parameters_crc32c"] = fmt::format("{:08x}", run.crc32c());
+  report["trace"] = {{"measured_steps", record.measured_steps}, {"dropped_records", record.dropped_trace_records}};
+  return report;
+}
+
+}  // namespace headroom::bench
