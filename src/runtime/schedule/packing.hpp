@@ -5,10 +5,10 @@
 
 namespace headroom::detail {
 
-/// A buffer to place: needed over [begin, end) of some order. Those that are `serial` never conflict with each other.
+/// A buffer to place: needed over [begin, end) of some order.
 struct PackItem {
   std::size_t begin = 0, end = 0, bytes = 0;
-  bool serial = false;
+  bool serial = false;  ///< Those that are never conflict with each other.
 };
 
 struct Packing {
@@ -16,10 +16,13 @@ struct Packing {
   std::size_t high_water_bytes = 0;
 };
 
+/// Indices of the items, sorted by begin.
+[[nodiscard]] std::vector<std::size_t> order_of_begin(const std::vector<PackItem>& items);
+
 /// The largest live sum: no packing is smaller.
 [[nodiscard]] std::size_t largest_load(const std::vector<PackItem>& items);
 
-/// Places the items by several greedy orders and keeps the best; deterministic.
+/// Places the items by several greedy orders, then a bounded local search, and keeps the best; deterministic.
 [[nodiscard]] Packing pack(const std::vector<PackItem>& items);
 
 /// Sweeps over the items in order of begin. Throws: std::logic_error where two that conflict overlap in bytes.

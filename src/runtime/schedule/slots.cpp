@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "runtime/schedule/lifetimes.hpp"
 #include "runtime/schedule/packing.hpp"
 
@@ -19,7 +17,7 @@ SlotPlan pack_slots(const Schedule& schedule, std::size_t alignment_bytes) {
   detail::verify_packing(items, packing);
 
   SlotPlan plan;
-  plan.high_water_bytes = items.empty() ? 0 : packing.high_water_bytes;
+  plan.high_water_bytes = packing.high_water_bytes;
   plan.slots.reserve(lifetimes.size());
   for (std::size_t i = 0; i < lifetimes.size(); ++i) {
     const detail::Lifetime& each = lifetimes[i];
