@@ -1,0 +1,97 @@
+#include <headroom/parameters.hpp>
+
+#include <gtest/gtest.h>
+
+#include "runtime/memory/fold.hpp"
+#include "shard/toy_model.hpp"
+#include "shard/world.hpp"
+
+namespace headroom {
+namespace {
+
+using test::ToyModel;
+
+constexpr auto kUnitBytes = [](int world, std::int64_t width) {
+  const FlatLayout layout = FlatLayout::make("u", {{"weight", {width, width}, {}}, {"bias", {width}, {}}}, world);
+  return static_cast<std::size_t>(layout.padded_numel) * sizeof(float);
+};
+
+TEST(StepMemory, PersistentBytes_AreAnExactShareOfTheModel) {
+  for (const int world : {1, 2, 4}) {
+    run_ranks(world, {}, {.deadline = test::kDeadline}, [&](Job& job) {
+      ToyModel model(job, {.units = 3, .width = 128});
+      model.params.prepare();
+      const TagBytes bytes = model.memory.statistics().tag_bytes;
+      const std::size_t shard = 3 * kUnitBytes(world, 128) / static_cast<std::size_t>(world);
+      const auto rounded = (shard / 3 + 511) / 512 * 512 * 3;
+      EXPECT_EQ(bytes[static_cast<std::size_t>(Tag::parameter_shard)], rounded);
+      EXPECT_EQ(bytes[static_cast<std::size_t>(Tag::gradient_shard)], rounded);
+      EXPECT_EQ(bytes[static_cast<std::size_t>(Tag::optimizer_state)], 2 * rounded);
+      model.params.finish();
+    });
+  }
+}
+
+TEST(StepMemory, CommunicationRegion_IsWithinAPageOfTheBound) {
+  for (const auto& policy : {backward_pre({.forward_prefetch = 1, .limit_reduce_scatters = 2}),
+                             backward_post({.limit_reduce_scatters = 2}), prefetch_policy(BackwardPrefetch::none)}) {
+    run_ranks(2, {}, {.deadline = test::kDeadline}, [&](Job& job) {
+      ToyModel model(job, {.units = 6, .width = 512, .policy = policy});
+      model.step();
+      model.step();
+      model.params.finish();
+      const MemoryStatistics statistics = model.memory.statistics();
+      const RegionStatistics& region = statistics.regions[static_cast<std::size_t>(Region::communication)];
+      const std::size_t bound = model.params.schedule().bound().communication_bytes;
+      EXPECT_EQ(region.allocated_bytes.peak, bound) << policy->describe();
+      EXPECT_LE(region.reserved_bytes.peak, std::max(bound + bound * 3 / 100, bound + (std::size_t{2} << 20)));
+      EXPECT_EQ(statistics.host_waits, 0U);
+    });
+  }
+}
+
+TEST(StepMemory, EveryEventOfARun_CategoriesSumToAllocatedAndNothingLeaks) {
+  for (const int world : {1, 2, 3}) {
+    run_ranks(world, {}, {.deadline = test::kDeadline}, [&](Job& job) {
+      ToyModel model(job, {.micro_batches = 2, .tied = true});
+      model.params.prepare();
+      const std::size_t resting = model.memory.statistics().allocated_bytes.current;
+      for (int i = 0; i < 3; ++i) {
+        model.step();
+        EXPECT_EQ(model.memory.statistics().allocated_bytes.current, resting) << "after step " << i + 1;
+      }
+      model.params.finish();
+      model.memory.check();
+      const MemoryPeak peak = model.memory.peak();
+      std::size_t own = 0;
+      for (const LiveBlock& block : peak.blocks) {
+        own += block.shared ? 0 : block.bytes;
+      }
+      EXPECT_EQ(own, peak.allocated_bytes);
+      EXPECT_EQ(peak.allocated_bytes, model.memory.statistics().allocated_bytes.peak);
+    });
+  }
+}
+
+TEST(StepMemory, PreHoldsNextBesideCurrentAndGradient_PostDoesNot) {
+  for (const bool pre : {true, false}) {
+    run_ranks(2, {}, {.deadline = test::kDeadline}, [&](Job& job) {
+      ToyModel model(job, {.units = 4,
+                           .policy = pre ? backward_pre({.limit_reduce_scatters = 2})
+                                         : backward_post({.limit_reduce_scatters = 2})});
+      model.step();
+      model.step([&](Phase phase, int unit) {
+        if (phase == Phase::backward && unit == 1) {
+          const TagBytes bytes = model.memory.statistics().tag_bytes;
+          // Before the visit to unit 1: unit 2 is released; pre has had unit 1 since before unit 2's backward.
+          EXPECT_EQ(bytes[static_cast<std::size_t>(Tag::parameter_full_next)] > 0, pre);
+        }
+      });
+      model.params.finish();
+      EXPECT_EQ(model.params.parameter_sets_peak(), pre ? 2 : 1);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace headroom
