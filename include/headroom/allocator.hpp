@@ -148,6 +148,7 @@ class CachingAllocator {
   void check() const;
 
  private:
+  friend struct detail::AllocatorState;
   std::shared_ptr<detail::AllocatorState> state_;
 };
 

@@ -1,0 +1,71 @@
+#include <headroom/allocator.hpp>
+
+#include "runtime/memory/allocator_state.hpp"
+
+namespace headroom {
+
+using detail::AllocatorState;
+
+CachingAllocator::CachingAllocator(const Device& device, const AllocatorOptions& options)
+    : state_(std::make_shared<AllocatorState>(device, options)) {}
+
+CachingAllocator::~CachingAllocator() = default;
+
+Buffer CachingAllocator::allocate(const AllocationRequest& request, StreamRef stream) {
+  return *state_->allocate(request, stream, true);
+}
+
+std::optional<Buffer> CachingAllocator::try_allocate(const AllocationRequest& request, StreamRef stream) {
+  return state_->allocate(request, stream, false);
+}
+
+void CachingAllocator::commit_slots(std::size_t bytes) { state_->commit_slots(bytes); }
+
+Buffer CachingAllocator::allocate_slot(std::size_t offset_bytes, const AllocationRequest& request, StreamRef stream) {
+  return state_->allocate_slot(offset_bytes, request, stream);
+}
+
+MemoryStatistics CachingAllocator::statistics() const { return state_->statistics(); }
+void CachingAllocator::reset_peak() { state_->reset_peak(); }
+MemoryPeak CachingAllocator::peak() const { return state_->peak(); }
+
+std::string CachingAllocator::last_refusal() const {
+  const AllocatorState::Lock lock(state_->mutex);
+  return state_->refusal;
+}
+
+void CachingAllocator::mark_step(std::int64_t step) { state_->mark_step(step); }
+
+void CachingAllocator::mark_unit(int unit, const char* phase, const char* operation) {
+  state_->mark_unit(unit, phase, operation);
+}
+
+std::vector<AllocatorEvent> CachingAllocator::events() const {
+  const AllocatorState::Lock lock(state_->mutex);
+  return state_->log.events();
+}
+
+std::uint64_t CachingAllocator::dropped_events() const {
+  const AllocatorState::Lock lock(state_->mutex);
+  return state_->log.dropped();
+}
+
+std::vector<std::string> CachingAllocator::names() const {
+  const AllocatorState::Lock lock(state_->mutex);
+  return state_->log.names();
+}
+
+void CachingAllocator::register_external(const std::string& name, std::size_t bytes) {
+  const AllocatorState::Lock lock(state_->mutex);
+  state_->external[name] = bytes;
+}
+
+std::map<std::string, std::size_t> CachingAllocator::external() const {
+  const AllocatorState::Lock lock(state_->mutex);
+  return state_->external;
+}
+
+Device CachingAllocator::device() const { return state_->device; }
+void CachingAllocator::check() const { state_->check(); }
+
+}  // namespace headroom

@@ -1,0 +1,212 @@
+#include "runtime/memory/allocator_state.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace headroom::detail {
+
+AllocatorState::AllocatorState(const Device& on, const AllocatorOptions& options)
+    : device(on), backend(on.backend()), page_bytes(backend.page_bytes()), log(options.event_capacity) {
+  const std::size_t total = backend.memory_info().total_bytes;
+  limit_bytes = options.limit_bytes == 0 ? total : options.limit_bytes;
+  capacity_bytes = std::max(round_down(std::min(limit_bytes, total), page_bytes), page_bytes);
+  try {
+    for (Arena& each : arenas) each.base = backend.reserve(capacity_bytes);
+    slot_base = backend.reserve(capacity_bytes);
+  } catch (...) {
+    for (const Arena& each : arenas) {
+      if (each.base != nullptr) backend.unreserve(each.base, capacity_bytes);
+    }
+    throw;
+  }
+}
+
+AllocatorState::~AllocatorState() {
+  // Freed in stream order, the storage may still be in use; errors of that work belong to whoever synchronizes next.
+  for (StreamId stream = 0; stream < streams.size(); ++stream) {
+    const Ticket last = streams[stream].ceiling;
+    HostWork work;
+    work.poll = [this, stream, last] { return backend.complete(stream, last) ? Progress::done : Progress::blocked; };
+    if (last > 0 && !backend.complete(stream, last)) backend.host_wait(work);
+  }
+  for (const Arena& each : arenas) {
+    if (each.pool.end() > 0) backend.decommit(each.base, each.pool.end());
+    backend.unreserve(each.base, capacity_bytes);
+  }
+  if (slot_committed_bytes > 0) backend.decommit(slot_base, slot_committed_bytes);
+  backend.unreserve(slot_base, capacity_bytes);
+}
+
+void AllocatorState::expect_stream(StreamRef stream) {
+  if (&stream.backend() != &backend) {
+    throw std::logic_error("stream " + std::to_string(stream.id()) + " is not of this allocator's device, " +
+                           backend.name());
+  }
+  if (streams.size() <= stream.id()) streams.resize(stream.id() + std::size_t{1});
+  streams[stream.id()].seen = true;
+}
+
+bool AllocatorState::ordered(const DependencySet& uses, StreamId stream) const {
+  for (const StreamUse& use : uses.uses()) {
+    if (use.stream != stream && backend.knows(stream, use.stream) < use.ticket) return false;
+  }
+  if (!uses.collapsed()) return true;
+  for (StreamId id = 0; id < streams.size(); ++id) {
+    if (id != stream && streams[id].ceiling > 0 && backend.knows(stream, id) < streams[id].ceiling) return false;
+  }
+  return true;
+}
+
+std::uint32_t AllocatorState::add_allocation(const AllocationRequest& request, std::size_t bytes, Tag tag,
+                                             Region region, StreamRef stream) {
+  const std::uint32_t name = log.intern(request.name);
+  const std::uint32_t index = allocations.add();
+  Allocation& allocation = allocations[index];
+  allocation.bytes = bytes;
+  allocation.requested_bytes = request.bytes;
+  allocation.uses.add(stream.id(), 0);
+  allocation.name = name;
+  allocation.unit = request.unit;
+  allocation.stream = stream.id();
+  allocation.region = region;
+  allocation.tag = tag;
+  return index;
+}
+
+void AllocatorState::begin_live(std::uint32_t index) {
+  Allocation& allocation = allocations[index];
+  allocation.state = Allocation::State::live;
+  allocation.id = next_id++;
+  increase(stats.allocation, 1);
+  increase(stats.active, 1);
+  const bool highest = stats.allocated_bytes.current + allocation.bytes > stats.allocated_bytes.peak;
+  increase(stats.allocated_bytes, allocation.bytes);
+  increase(stats.active_bytes, allocation.bytes);
+  increase(stats.requested_bytes, allocation.requested_bytes);
+  increase(stats.regions[static_cast<std::size_t>(allocation.region)].allocated_bytes, allocation.bytes);
+  stats.tag_bytes[static_cast<std::size_t>(allocation.tag)] += allocation.bytes;
+  allocation.event = emit(event_of(allocation, AllocatorEvent::Kind::alloc));
+  if (highest) peaks.reach(allocation.event, stats.allocated_bytes.current, stats.tag_bytes);
+}
+
+std::byte* AllocatorState::address(const Allocation& allocation) const noexcept {
+  return (allocation.slot ? slot_base : arena(allocation.region).base) + allocation.offset;
+}
+
+AllocatorEvent AllocatorState::event_of(const Allocation& allocation, AllocatorEvent::Kind kind) const noexcept {
+  AllocatorEvent event;
+  event.kind = kind;
+  event.allocation = allocation.id;
+  event.address = reinterpret_cast<std::uintptr_t>(address(allocation));
+  event.bytes = allocation.bytes;
+  event.requested_bytes = allocation.requested_bytes;
+  event.name = allocation.name;
+  event.unit = allocation.unit;
+  event.stream = allocation.stream;
+  event.tag = allocation.tag;
+  event.region = allocation.region;
+  return event;
+}
+
+std::uint64_t AllocatorState::emit(AllocatorEvent event) {
+  event.time_ns = backend.now_ns();
+  return log.add(event);
+}
+
+void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std::byte* at, std::size_t bytes,
+                                  StreamId stream) {
+  Metric& of_region = stats.regions[static_cast<std::size_t>(region)].reserved_bytes;
+  if (kind == AllocatorEvent::Kind::segment_map) {
+    increase(stats.reserved_bytes, bytes);
+    increase(of_region, bytes);
+    ++stats.num_device_alloc;
+  } else {
+    decrease(stats.reserved_bytes, bytes);
+    decrease(of_region, bytes);
+    ++stats.num_device_free;
+  }
+  AllocatorEvent event;
+  event.kind = kind;
+  event.region = region;
+  event.address = reinterpret_cast<std::uintptr_t>(at);
+  event.bytes = bytes;
+  event.stream = stream;
+  emit(event);
+}
+
+void AllocatorState::settle_peak() {
+  if (!peaks.wants_list()) return;
+  peaks.begin_list();
+  for (std::uint32_t i = 0; i < allocations.size(); ++i) {
+    Allocation& a = allocations[i];
+    if (a.state != Allocation::State::live) continue;
+    a.peak_row = peaks.add({a.name, a.unit, a.tag, false, a.bytes, a.event, std::nullopt});
+  }
+  for (std::uint32_t i = 0; i < views.size(); ++i) {
+    View& view = views[i];
+    if (view.allocation == kNoIndex) continue;
+    const Allocation& a = allocations[view.allocation];
+    view.peak_row = peaks.add({view.name, a.unit, a.tag, true, view.bytes, view.event, std::nullopt});
+  }
+}
+
+void AllocatorState::mark_step(std::int64_t step) {
+  const Lock lock(mutex);
+  sweep_pending(SIZE_MAX);
+  AllocatorEvent event;
+  event.kind = AllocatorEvent::Kind::step;
+  event.allocation = static_cast<std::uint64_t>(step);
+  event.name = log.intern("step");
+  emit(event);
+  peaks.mark_step(step);
+}
+
+void AllocatorState::mark_unit(int unit, const char* phase, const char* operation) {
+  phase = phase == nullptr ? "" : phase;
+  operation = operation == nullptr ? "" : operation;
+  const Lock lock(mutex);
+  auto found = std::ranges::find_if(
+      unit_marks, [&](const UnitMark& mark) { return mark.phase == phase && mark.operation == operation; });
+  if (found == unit_marks.end()) {
+    const std::uint32_t name = log.intern(std::string(phase) + ' ' + operation);
+    found = unit_marks.insert(unit_marks.end(), UnitMark{phase, operation, name});
+  }
+  AllocatorEvent event;
+  event.kind = AllocatorEvent::Kind::unit;
+  event.unit = unit;
+  event.name = found->name;
+  emit(event);
+  peaks.mark_unit(unit, phase, operation);
+}
+
+MemoryStatistics AllocatorState::statistics() const {
+  const Lock lock(mutex);
+  MemoryStatistics result = stats;
+  result.cached_bytes = stats.reserved_bytes.current - stats.active_bytes.current;
+  for (const Arena& each : arenas) {
+    result.largest_free_block = std::max(result.largest_free_block, each.pool.largest_free_bytes());
+  }
+  return result;
+}
+
+void AllocatorState::reset_peak() {
+  const Lock lock(mutex);
+  for (Metric* metric :
+       {&stats.allocation, &stats.allocated_bytes, &stats.requested_bytes, &stats.active, &stats.active_bytes,
+        &stats.segment, &stats.reserved_bytes, &stats.inactive_split_bytes, &stats.pending_free_bytes}) {
+    metric->peak = metric->current;
+  }
+  for (RegionStatistics& region : stats.regions) {
+    region.allocated_bytes.peak = region.allocated_bytes.current;
+    region.reserved_bytes.peak = region.reserved_bytes.current;
+  }
+  peaks.reach(log.count() == 0 ? 0 : log.count() - 1, stats.allocated_bytes.current, stats.tag_bytes);
+}
+
+MemoryPeak AllocatorState::peak() {
+  const Lock lock(mutex);
+  settle_peak();
+  return peaks.peak(log.names());
+}
+
+}  // namespace headroom::detail

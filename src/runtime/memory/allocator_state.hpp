@@ -1,0 +1,201 @@
+#pragma once
+
+#include <headroom/allocator.hpp>
+
+#include "runtime/core/backend.hpp"
+#include "runtime/memory/block_pool.hpp"
+#include "runtime/memory/event_log.hpp"
+#include "runtime/memory/peak.hpp"
+#include "runtime/memory/record_table.hpp"
+#include "runtime/memory/slot_area.hpp"
+
+#include <mutex>
+
+namespace headroom::detail {
+
+inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
+/// A use of a live allocation: whatever is enqueued until it is freed. Ticket 0: the same, unless a last use is named.
+inline constexpr Ticket kUntilFreed = UINT64_MAX;
+
+/// One allocation, from its request until its free is completed.
+struct Allocation {
+  enum class State : std::uint8_t { unused, live, pending };
+  std::uint64_t id = 0, event = 0;  ///< `event`: the number of its alloc event.
+  std::size_t offset = 0;           ///< In its arena, or in the slot area.
+  std::size_t bytes = 0, requested_bytes = 0;
+  DependencySet uses;  ///< Live: the streams that use it, see kUntilFreed. Pending: what it waits for.
+  std::uint32_t name = 0;
+  int unit = -1;
+  StreamId stream = 0;
+  BlockPool::Index block = BlockPool::kNone;  ///< None: a slot, or no bytes.
+  std::uint32_t shares = 1;
+  std::uint32_t pending_before = kNoIndex, pending_after = kNoIndex;
+  PeakRow peak_row;
+  Region region = Region::transients;
+  Tag tag = Tag::other;
+  State state = State::unused;
+  bool slot = false;
+};
+
+/// A share other than the first.
+struct View {
+  std::uint32_t allocation = kNoIndex;  ///< kNoIndex: unused.
+  std::uint64_t event = 0;
+  std::size_t offset = 0, bytes = 0;  ///< `offset`: within the allocation.
+  std::uint32_t name = 0;
+  PeakRow peak_row;
+};
+
+/// An address range, committed from its start as far as its pool reaches.
+struct Arena {
+  std::byte* base = nullptr;
+  BlockPool pool;
+};
+
+/// What one attempt to place a request has learnt and done.
+struct Attempt {
+  struct Returned {
+    Region region;
+    std::size_t bytes;
+  };
+  std::size_t bytes;  ///< Whole granules.
+  StreamRef stream;
+  Region region;
+  bool device_full = false;        ///< The device refused pages below the limit.
+  std::size_t returned_bytes = 0;  ///< Given back to the device since, and not taken again.
+  std::vector<Returned> returned = {};
+};
+
+/// Everything behind CachingAllocator and Buffer. Members without a lock argument need the mutex held, except the
+/// entry points, which take it.
+struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
+  using Lock = std::unique_lock<std::mutex>;
+
+  AllocatorState(const Device& on, const AllocatorOptions& options);
+  AllocatorState(const AllocatorState&) = delete;
+  AllocatorState& operator=(const AllocatorState&) = delete;
+  ~AllocatorState();
+  [[nodiscard]] static AllocatorState& of(const CachingAllocator& allocator) { return *allocator.state_; }
+
+  // Entry points.
+  [[nodiscard]] std::optional<Buffer> allocate(const AllocationRequest& request, StreamRef stream, bool must);
+  void commit_slots(std::size_t bytes);
+  [[nodiscard]] Buffer allocate_slot(std::size_t offset, const AllocationRequest& request, StreamRef stream);
+  void release(std::uint32_t allocation, std::uint32_t share) noexcept;
+  void record_use(std::uint32_t allocation, StreamRef stream);
+  void last_use(std::uint32_t allocation, StreamRef stream, Ticket ticket);
+  void retag(std::uint32_t allocation, Tag tag);
+  [[nodiscard]] Buffer view(const Buffer& of, std::size_t offset, std::size_t bytes, std::string_view name);
+  void mark_step(std::int64_t step);
+  void mark_unit(int unit, const char* phase, const char* operation);
+  [[nodiscard]] MemoryStatistics statistics() const;
+  [[nodiscard]] MemoryPeak peak();
+  void reset_peak();
+  void check() const;
+  /// Of everything that a failed call must leave as it was.
+  [[nodiscard]] std::uint64_t hash() const;
+
+  // allocate.cpp: the ladder.
+  [[nodiscard]] BlockPool::Index place(Lock& lock, Attempt& attempt);
+  [[nodiscard]] BlockPool::Index find_ready(const Attempt& attempt) const;
+  [[nodiscard]] BlockPool::Index find_any(const Attempt& attempt) const;
+  void order_after(const DependencySet& uses, StreamRef stream);
+  [[nodiscard]] bool wait_for_oldest(Lock& lock, Region region);
+  void wait_on_host(Lock& lock, const DependencySet& uses);
+  void complete_after_wait(std::uint32_t allocation, std::uint64_t id);
+  [[nodiscard]] Buffer hand_out(std::uint32_t index, std::byte* data);
+
+  // growth.cpp: pages.
+  [[nodiscard]] Arena& arena(Region region) noexcept { return arenas[static_cast<std::size_t>(region)]; }
+  [[nodiscard]] const Arena& arena(Region region) const noexcept { return arenas[static_cast<std::size_t>(region)]; }
+  [[nodiscard]] std::size_t headroom_bytes(const Attempt& attempt) const noexcept;
+  [[nodiscard]] bool extend(Attempt& attempt, std::byte* at, std::size_t bytes);
+  [[nodiscard]] BlockPool::Index grow(Attempt& attempt, bool wait);
+  [[nodiscard]] std::size_t missing_bytes(const Attempt& attempt) const noexcept;
+  [[nodiscard]] std::size_t returnable_bytes(const Attempt& attempt) const noexcept;
+  [[nodiscard]] bool fits_after_waiting(const Attempt& attempt) const noexcept;
+  /// One step towards `bytes` of whole free pages given back by the other regions; false if there are none.
+  [[nodiscard]] bool return_pages(Lock& lock, Attempt& attempt, std::size_t bytes);
+  void unmap(Region region, std::byte* at, std::size_t bytes, StreamId stream);
+  void restore(const Attempt& attempt);
+
+  // slots.cpp
+  [[nodiscard]] bool extend_slots(Lock& lock, Attempt& attempt, std::size_t wanted);
+  void forget_slots(Lock& lock);
+
+  // refusal.cpp
+  [[noreturn]] void refuse(const Attempt& attempt, const AllocationRequest& request);
+  void note_refusal(const Attempt& attempt, const AllocationRequest& request);
+  [[nodiscard]] std::string refusal_text(const Attempt& attempt, const AllocationRequest& request) const;
+
+  // release.cpp
+  [[nodiscard]] DependencySet marks_of(const Allocation& allocation);
+  [[nodiscard]] Ticket mark_of(StreamId stream);
+  Ticket raise_ceiling(StreamId stream, Ticket ticket) noexcept;
+  /// Logs the end of its free and forgets it; its block, if any, is the caller's matter.
+  void finish_free(std::uint32_t allocation);
+  /// The uses of a pending allocation are ordered, or over (`uses` empty): its block is free again.
+  void complete(std::uint32_t allocation, const DependencySet& uses);
+  void sweep_pending(std::size_t limit);
+  void link_pending(std::uint32_t allocation) noexcept;
+  void unlink_pending(std::uint32_t allocation) noexcept;
+
+  // allocator_state.cpp
+  void expect_stream(StreamRef stream);
+  [[nodiscard]] bool ordered(const DependencySet& uses, StreamId stream) const;
+  [[nodiscard]] std::uint32_t add_allocation(const AllocationRequest& request, std::size_t bytes, Tag tag,
+                                             Region region, StreamRef stream);
+  void begin_live(std::uint32_t index);  ///< Event and statistics of an allocation that has its place.
+  [[nodiscard]] std::byte* address(const Allocation& allocation) const noexcept;
+  AllocatorEvent event_of(const Allocation& allocation, AllocatorEvent::Kind kind) const noexcept;
+  std::uint64_t emit(AllocatorEvent event);
+  void note_mapping(AllocatorEvent::Kind kind, Region region, std::byte* at, std::size_t bytes, StreamId stream);
+  void settle_peak();  ///< Before anything is freed or renamed: takes the list of a new peak's blocks.
+
+  // check.cpp
+  void check_allocations() const;
+  void check_blocks() const;
+  void check_statistics() const;
+
+  struct StreamRecord {
+    Ticket ceiling = 0;  ///< The highest ticket that any free has named.
+    bool seen = false;
+  };
+  struct UnitMark {
+    const char *phase, *operation;
+    std::uint32_t name;
+  };
+
+  mutable std::mutex mutex;
+  Device device;
+  Backend& backend;
+  std::size_t page_bytes, limit_bytes, capacity_bytes;  ///< `capacity_bytes`: of one region's addresses.
+  std::array<Arena, kRegionCount> arenas;
+  std::byte* slot_base = nullptr;
+  std::size_t slot_committed_bytes = 0;
+  SlotArea slots;
+  RecordTable<Allocation> allocations;
+  RecordTable<View> views;
+  std::uint32_t pending_first = kNoIndex, pending_last = kNoIndex;  ///< Oldest first.
+  std::uint32_t sweep_next = kNoIndex;
+  std::vector<StreamRecord> streams;
+  std::uint64_t next_id = 0;
+  EventLog log;
+  MemoryStatistics stats;
+  PeakRecorder peaks;
+  std::vector<UnitMark> unit_marks;
+  std::map<std::string, std::size_t> external;
+  std::string refusal;
+};
+
+inline void increase(Metric& metric, std::size_t by) noexcept {
+  metric.current += by;
+  metric.allocated += by;
+  if (metric.current > metric.peak) metric.peak = metric.current;
+}
+inline void decrease(Metric& metric, std::size_t by) noexcept {
+  metric.current -= by;
+  metric.freed += by;
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <headroom/stream.hpp>
+
+#include <array>
+#include <span>
+
+namespace headroom::detail {
+
+/// Work of a stream, up to and with a ticket.
+struct StreamUse {
+  StreamId stream = 0;
+  Ticket ticket = 0;
+  friend bool operator==(const StreamUse&, const StreamUse&) noexcept = default;
+};
+
+/// What must be over before a range of bytes may be used again: the highest ticket of each stream. More streams than
+/// fit collapse it to "everything that was ever freed", which the owner of the streams' ceilings must interpret.
+class DependencySet {
+ public:
+  static constexpr std::size_t kCapacity = 4;
+
+  void add(StreamId stream, Ticket ticket) noexcept;
+  void merge(const DependencySet& other) noexcept;
+  void collapse() noexcept;
+  void clear() noexcept;
+
+  [[nodiscard]] bool collapsed() const noexcept { return collapsed_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0 && !collapsed_; }
+  /// Sorted by stream; empty if collapsed.
+  [[nodiscard]] std::span<const StreamUse> uses() const noexcept { return {uses_.data(), size_}; }
+  friend bool operator==(const DependencySet& a, const DependencySet& b) noexcept;
+
+ private:
+  std::array<StreamUse, kCapacity> uses_;
+  std::uint32_t size_ = 0;
+  bool collapsed_ = false;
+};
+
+}  // namespace headroom::detail

@@ -1,0 +1,124 @@
+#include "runtime/memory/allocator_state.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace headroom::detail {
+
+void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noexcept {
+  const Lock lock(mutex);
+  settle_peak();
+  Allocation& a = allocations[allocation];
+  const bool last = --a.shares == 0;
+  if (share != 0 || !last) {
+    AllocatorEvent drop = event_of(a, AllocatorEvent::Kind::view_drop);
+    drop.bytes = drop.requested_bytes = share != 0 ? views[share - 1].bytes : a.requested_bytes;
+    if (share != 0) {
+      drop.address += views[share - 1].offset;
+      drop.name = views[share - 1].name;
+    }
+    const std::uint64_t number = emit(drop);
+    if (share != 0) {
+      peaks.freed(views[share - 1].peak_row, number);
+      views.remove(share - 1);
+    }
+  }
+  if (!last) return;
+  const DependencySet uses = marks_of(a);
+  const bool pending = a.bytes > 0 && !ordered(uses, a.stream);
+  decrease(stats.allocation, 1);
+  decrease(stats.allocated_bytes, a.bytes);
+  decrease(stats.regions[static_cast<std::size_t>(a.region)].allocated_bytes, a.bytes);
+  stats.tag_bytes[static_cast<std::size_t>(a.tag)] -= a.bytes;
+  increase(stats.pending_free_bytes, pending ? a.bytes : 0);
+  peaks.freed(a.peak_row, emit(event_of(a, AllocatorEvent::Kind::free_requested)));
+  if (a.block != BlockPool::kNone) arena(a.region).pool.release(a.block, uses, pending);
+  if (a.slot && a.bytes > 0) slots.release(a.offset, uses, pending);
+  if (!pending) {
+    finish_free(allocation);
+    return;
+  }
+  a.uses = uses;
+  a.state = Allocation::State::pending;
+  link_pending(allocation);
+}
+
+DependencySet AllocatorState::marks_of(const Allocation& allocation) {
+  DependencySet marks;
+  for (const StreamUse& use : allocation.uses.uses()) {
+    const bool known = use.ticket != 0 && use.ticket != kUntilFreed;
+    marks.add(use.stream, known ? raise_ceiling(use.stream, use.ticket) : mark_of(use.stream));
+  }
+  if (allocation.uses.collapsed()) {
+    for (StreamId id = 0; id < streams.size(); ++id) {
+      if (streams[id].seen) static_cast<void>(mark_of(id));  // for the ceiling
+    }
+    marks.collapse();
+  }
+  return marks;
+}
+
+Ticket AllocatorState::mark_of(StreamId stream) {
+  Ticket ticket = 0;
+  try {
+    ticket = backend.mark(stream);
+  } catch (const std::logic_error&) {
+    ticket = backend.issued(stream);  // destroyed, hence drained: no later work to cover
+  }
+  return raise_ceiling(stream, ticket);
+}
+
+Ticket AllocatorState::raise_ceiling(StreamId stream, Ticket ticket) noexcept {
+  streams[stream].ceiling = std::max(streams[stream].ceiling, ticket);
+  return ticket;
+}
+
+void AllocatorState::finish_free(std::uint32_t allocation) {
+  const Allocation& a = allocations[allocation];
+  if (a.state == Allocation::State::pending) {
+    unlink_pending(allocation);
+    decrease(stats.pending_free_bytes, a.bytes);
+  }
+  decrease(stats.active, 1);
+  decrease(stats.active_bytes, a.bytes);
+  decrease(stats.requested_bytes, a.requested_bytes);
+  emit(event_of(a, AllocatorEvent::Kind::free_completed));
+  allocations.remove(allocation);
+}
+
+void AllocatorState::complete(std::uint32_t allocation, const DependencySet& uses) {
+  const Allocation& a = allocations[allocation];
+  if (a.slot) {
+    slots.complete(a.offset, uses);
+  } else {
+    arena(a.region).pool.complete(a.block, uses);
+  }
+  finish_free(allocation);
+}
+
+/// Ends those frees, of at most `limit` looked at in turn, whose uses their own stream is ordered after by now.
+void AllocatorState::sweep_pending(std::size_t limit) {
+  std::uint32_t index = sweep_next != kNoIndex ? sweep_next : pending_first;
+  while (index != kNoIndex && limit-- > 0) {
+    const Allocation& a = allocations[index];
+    const std::uint32_t after = a.pending_after;
+    if (ordered(a.uses, a.stream)) complete(index, DependencySet(a.uses));
+    index = after;
+  }
+  sweep_next = index;
+}
+
+void AllocatorState::link_pending(std::uint32_t allocation) noexcept {
+  allocations[allocation].pending_before = pending_last;
+  (pending_last != kNoIndex ? allocations[pending_last].pending_after : pending_first) = allocation;
+  pending_last = allocation;
+}
+
+void AllocatorState::unlink_pending(std::uint32_t allocation) noexcept {
+  const Allocation& a = allocations[allocation];
+  if (sweep_next == allocation) sweep_next = a.pending_after;
+  (a.pending_before != kNoIndex ? allocations[a.pending_before].pending_after : pending_first) = a.pending_after;
+  (a.pending_after != kNoIndex ? allocations[a.pending_after].pending_before : pending_last) = a.pending_before;
+}
+
+}  // namespace headroom::detail

@@ -1,0 +1,102 @@
+#include "runtime/memory/allocator_state.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <stdexcept>
+
+namespace headroom::detail {
+
+void AllocatorState::commit_slots(std::size_t bytes) {
+  Lock lock(mutex);
+  if (slots.any_live()) throw std::logic_error("commit_slots: slots are live; free them first");
+  Attempt attempt{bytes, StreamRef(&backend, 0), Region::communication};
+  AllocationRequest request;
+  request.bytes = bytes;
+  request.category = Category::communication;
+  request.name = "slots";
+  request.region = Region::communication;
+  if (bytes > capacity_bytes) refuse(attempt, request);
+  const std::size_t wanted = round_up(bytes, page_bytes);
+  if (!extend_slots(lock, attempt, wanted)) {
+    restore(attempt);
+    refuse(attempt, request);
+  }
+  forget_slots(lock);
+  if (wanted < slot_committed_bytes) {
+    const std::size_t rest = slot_committed_bytes - wanted;
+    backend.decommit(slot_base + wanted, rest);
+    slot_committed_bytes = wanted;
+    note_mapping(AllocatorEvent::Kind::segment_unmap, Region::communication, slot_base + wanted, rest, 0);
+  }
+}
+
+bool AllocatorState::extend_slots(Lock& lock, Attempt& attempt, std::size_t wanted) {
+  while (wanted > slot_committed_bytes) {
+    const std::size_t more = wanted - slot_committed_bytes;
+    std::byte* const at = slot_base + slot_committed_bytes;
+    if (extend(attempt, at, more)) {
+      slot_committed_bytes = wanted;
+      note_mapping(AllocatorEvent::Kind::segment_map, Region::communication, at, more, 0);
+      return true;
+    }
+    const std::size_t possible = headroom_bytes(attempt);
+    const std::size_t missing = more > possible ? more - possible : 0;
+    if (missing == 0 || missing > returnable_bytes(attempt) || !return_pages(lock, attempt, missing)) return false;
+  }
+  return true;
+}
+
+/// The plan changes: what the old one left behind must be over, not only ordered.
+void AllocatorState::forget_slots(Lock& lock) {
+  while (!slots.ranges().empty()) {
+    const SlotArea::Range range = slots.ranges().front();
+    if (range.state == SlotArea::State::live) throw std::logic_error("commit_slots: a slot was taken meanwhile");
+    const std::uint64_t id = range.state == SlotArea::State::pending ? allocations[range.allocation].id : 0;
+    wait_on_host(lock, range.uses);
+    if (range.state == SlotArea::State::pending) complete_after_wait(range.allocation, id);
+    if (slots.ranges().empty()) return;
+    const SlotArea::Range& now = slots.ranges().front();
+    if (now.state == SlotArea::State::over && now.offset == range.offset) slots.forget_first();
+  }
+}
+
+namespace {
+[[noreturn]] void refuse_overlap(const std::string& name, std::size_t offset, std::size_t bytes,
+                                 const SlotArea::Range& other, const std::string& other_name, StreamId stream) {
+  const char* why =
+      other.state == SlotArea::State::live ? "which is live" : "whose last use that stream is not ordered after";
+  throw std::logic_error(fmt::format(
+      "slot '{}' at [{}, {}) on stream {} overlaps slot '{}' at [{}, {}), {}: the schedule breaks its own plan", name,
+      offset, offset + bytes, stream, other_name, other.offset, other.end(), why));
+}
+}  // namespace
+
+Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest& request, StreamRef stream) {
+  const Tag tag = tag_of(request.category, request.state);
+  const Lock lock(mutex);
+  expect_stream(stream);
+  sweep_pending(8);
+  const std::string name(request.name);
+  if (offset % kGranuleBytes != 0 || offset > slot_committed_bytes || request.bytes > slot_committed_bytes - offset) {
+    throw std::logic_error(
+        fmt::format("slot '{}' at [{}, +{}) is not within the {} bytes committed for slots, at a multiple of {}", name,
+                    offset, request.bytes, slot_committed_bytes, kGranuleBytes));
+  }
+  const std::size_t bytes = round_up(request.bytes, kGranuleBytes);
+  for (const SlotArea::Range& range : slots.overlapping(offset, bytes)) {
+    if (range.state == SlotArea::State::live || !ordered(range.uses, stream.id())) {
+      refuse_overlap(name, offset, bytes, range, log.names()[range.name], stream.id());
+    }
+  }
+  const std::uint32_t index = add_allocation(request, bytes, tag, Region::communication, stream);
+  for (const SlotArea::Range& range : slots.overlapping(offset, bytes)) {
+    if (range.state == SlotArea::State::pending) complete(range.allocation, DependencySet(range.uses));
+  }
+  if (bytes > 0) slots.occupy(offset, bytes, index, allocations[index].name);
+  allocations[index].slot = true;
+  allocations[index].offset = offset;
+  begin_live(index);
+  return hand_out(index, slot_base + offset);
+}
+
+}  // namespace headroom::detail
