@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <headroom/device.hpp>
 #include <headroom/stream.hpp>
+#include <headroom/trace.hpp>
 
 #include <functional>
 #include <string>

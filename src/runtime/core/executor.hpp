@@ -22,7 +22,7 @@ class StreamExecutor {
   [[nodiscard]] virtual std::int64_t now_ns() const noexcept = 0;
   /// The stream is new. With the mutex held.
   virtual void opened(StreamQueue& queue) = 0;
-  /// An item was appended. With the mutex held.
+  /// An item was appended. Without the mutex: a worker that is woken must not find it taken.
   virtual void submitted(StreamQueue& queue) noexcept = 0;
   /// Returns when `ticket` is complete. Called with the mutex held, by any host thread, never by an operation.
   virtual void wait(std::unique_lock<std::mutex>& lock, StreamQueue& queue, Ticket ticket) = 0;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/clock.hpp"
@@ -9,9 +11,11 @@
 namespace headroom::detail {
 namespace {
 
-/// Each wait is served in one of two moods. Lazy: only the one head that the awaited ticket needs next, so that
-/// whatever was not ordered before it comes too late. Eager: anything else first, by random priorities, the awaited
-/// stream last, so that whatever was not ordered after it comes too early.
+/// How one wait is served. `lazy`: only the head that the awaited ticket needs next, so that whatever was not ordered
+/// before it comes too late. `eager`: anything else first, by random priorities, and the awaited stream last, so that
+/// whatever was not ordered after it comes too early. `any`: each step draws one of all that can run.
+enum class Mood : std::uint8_t { lazy, eager, any };
+
 class SeededExecutor final : public StreamExecutor {
  public:
   SeededExecutor(StreamTable& table, std::uint64_t seed) : table_(table), random_(seed) {}
@@ -23,12 +27,12 @@ class SeededExecutor final : public StreamExecutor {
   void closed(StreamQueue& /*queue*/) noexcept override {}
 
   void wait(std::unique_lock<std::mutex>& lock, StreamQueue& queue, Ticket ticket) override {
-    const bool lazy = random_() % 2 == 0;
+    const Mood mood = draw_mood();
     while (queue.completed < ticket) {
       if (pumping_) {
         HEADROOM_EXPECT(pumper_ != std::this_thread::get_id(), "an operation must not wait for a stream");
         step_ended_.wait(lock);
-      } else if (StreamQueue* next = pick(&queue, lazy)) {
+      } else if (StreamQueue* next = pick(&queue, mood)) {
         run(lock, *next);
       } else {
         rest_on_blocked(lock);
@@ -39,7 +43,7 @@ class SeededExecutor final : public StreamExecutor {
   void host_wait(const HostWork& work) override {
     while (work.poll() == Progress::blocked) {
       std::unique_lock<std::mutex> lock(table_.mutex);
-      StreamQueue* next = pumping_ ? nullptr : pick(nullptr, false);
+      StreamQueue* next = pumping_ ? nullptr : pick(nullptr, Mood::any);
       if (next != nullptr) {
         run(lock, *next);
       } else {
@@ -51,28 +55,32 @@ class SeededExecutor final : public StreamExecutor {
   }
 
  private:
+  Mood draw_mood() { return std::array{Mood::lazy, Mood::eager, Mood::any}.at(random_() % 3); }
+
   [[nodiscard]] bool ready(const StreamQueue& queue) const {
     return table_.runnable(queue) && std::find(blocked_.begin(), blocked_.end(), queue.info.id) == blocked_.end();
   }
 
-  StreamQueue* pick(StreamQueue* awaited, bool lazy) {
-    if (lazy) {
+  /// A stream whose head can run and did not just say blocked; or nullptr.
+  StreamQueue* pick(StreamQueue* awaited, Mood mood) {
+    if (mood == Mood::lazy) {
       StreamQueue* needed = awaited;
       while (!table_.runnable(*needed)) needed = &table_.at(needed->items.front().producer);
-      if (ready(*needed)) return needed;
+      if (ready(*needed)) return needed;  // else it depends on a peer, who may need any other stream of ours
     }
-    if (random_() % 8 == 0) priorities_[random_() % priorities_.size()] = random_();
-    StreamQueue* best = nullptr;
+    std::vector<StreamQueue*> able;
     for (StreamId id = 0; id < table_.size(); ++id) {
-      StreamQueue& queue = table_.at(id);
-      if (!ready(queue)) continue;
-      if (best == nullptr || best == awaited) {
-        best = &queue;
-      } else if (&queue != awaited && priorities_[id] > priorities_[best->info.id]) {
-        best = &queue;
-      }
+      if (ready(table_.at(id))) able.push_back(&table_.at(id));
     }
-    return best;
+    if (able.empty()) return nullptr;
+    StreamQueue* const drawn = able[random_() % able.size()];
+    if (mood == Mood::any) return drawn;
+    if (random_() % 8 == 0) priorities_[drawn->info.id] = random_();
+    const auto rank = [&](const StreamQueue* queue) {
+      return std::make_pair(queue != awaited, priorities_[queue->info.id]);
+    };
+    return *std::max_element(able.begin(), able.end(),
+                             [&](const StreamQueue* a, const StreamQueue* b) { return rank(a) < rank(b); });
   }
 
   void run(std::unique_lock<std::mutex>& lock, StreamQueue& queue) {

@@ -7,12 +7,6 @@
 namespace headroom::detail {
 namespace {
 
-struct Worker {
-  std::condition_variable submitted;
-  bool stop = false;
-  std::thread thread;
-};
-
 class ThreadsExecutor final : public StreamExecutor {
  public:
   explicit ThreadsExecutor(StreamTable& table) : table_(table) {}
@@ -20,12 +14,10 @@ class ThreadsExecutor final : public StreamExecutor {
   [[nodiscard]] std::int64_t now_ns() const noexcept override { return clock_.now_ns(); }
 
   void opened(StreamQueue& queue) override {
-    workers_.push_back(std::make_unique<Worker>());
-    Worker& worker = *workers_.back();
-    worker.thread = std::thread([this, &worker, &queue] { work(worker, queue); });
+    workers_.emplace_back([this, &queue] { work(queue); });
   }
 
-  void submitted(StreamQueue& queue) noexcept override { workers_[queue.info.id]->submitted.notify_one(); }
+  void submitted(StreamQueue& queue) noexcept override { queue.submitted.notify_one(); }
 
   void wait(std::unique_lock<std::mutex>& lock, StreamQueue& queue, Ticket ticket) override {
     StreamTable::await(lock, queue, ticket);
@@ -33,11 +25,10 @@ class ThreadsExecutor final : public StreamExecutor {
 
   void closed(StreamQueue& queue) noexcept override {
     std::unique_lock<std::mutex> lock(table_.mutex);
-    const std::unique_ptr<Worker> worker = std::exchange(workers_[queue.info.id], nullptr);
-    worker->stop = true;
-    worker->submitted.notify_one();
+    std::thread worker = std::move(workers_[queue.info.id]);
     lock.unlock();
-    worker->thread.join();
+    queue.submitted.notify_one();
+    worker.join();
   }
 
   void host_wait(const HostWork& work) override {
@@ -45,10 +36,10 @@ class ThreadsExecutor final : public StreamExecutor {
   }
 
  private:
-  void work(Worker& worker, StreamQueue& queue) {
+  void work(StreamQueue& queue) {
     std::unique_lock<std::mutex> lock(table_.mutex);
     for (;;) {
-      worker.submitted.wait(lock, [&] { return worker.stop || !queue.items.empty(); });
+      queue.submitted.wait(lock, [&] { return queue.closed || !queue.items.empty(); });
       if (queue.items.empty()) return;
       QueueItem& head = queue.items.front();
       std::exception_ptr error;
@@ -77,7 +68,7 @@ class ThreadsExecutor final : public StreamExecutor {
 
   StreamTable& table_;
   SteadyClock clock_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // by stream
+  std::vector<std::thread> workers_;  // by stream
 };
 
 }  // namespace

@@ -48,13 +48,19 @@ void StreamMachine::destroy_stream(StreamId stream) noexcept {
     spdlog::error("stream {} was destroyed with an error that nobody collected: {}", queue.info.name, text_of(lost));
 }
 
-Ticket StreamMachine::append(StreamQueue& queue, QueueItem item) {
-  HEADROOM_EXPECT(!queue.closed, "stream " + queue.info.name + " is destroyed: it takes no more work");
+Ticket StreamMachine::append(std::unique_lock<std::mutex>& lock, StreamQueue& queue, QueueItem item) {
   item.issued_ns = executor_->now_ns();
   queue.items.push_back(std::move(item));
-  ++queue.issued;
+  const Ticket ticket = ++queue.issued;
+  lock.unlock();
   executor_->submitted(queue);
-  return queue.issued;
+  return ticket;
+}
+
+StreamQueue& StreamMachine::open_queue(StreamId stream) const {
+  StreamQueue& queue = table_.at(stream);
+  HEADROOM_EXPECT(!queue.closed, "stream " + queue.info.name + " is destroyed: it takes no more work");
+  return queue;
 }
 
 StreamQueue& StreamMachine::check_issued(StreamId stream, Ticket ticket) const {
@@ -67,17 +73,16 @@ StreamQueue& StreamMachine::check_issued(StreamId stream, Ticket ticket) const {
 Ticket StreamMachine::enqueue(StreamId stream, Operation operation) {
   QueueItem item;
   item.operation = std::move(operation);
-  const std::lock_guard<std::mutex> lock(table_.mutex);
-  return append(table_.at(stream), std::move(item));
+  std::unique_lock<std::mutex> lock(table_.mutex);
+  return append(lock, open_queue(stream), std::move(item));
 }
 
 Ticket StreamMachine::mark(StreamId stream) {
   QueueItem item;
   item.kind = QueueItem::Kind::mark;
-  const std::lock_guard<std::mutex> lock(table_.mutex);
-  StreamQueue& queue = table_.at(stream);
-  const bool idle = queue.items.empty() && !queue.closed;
-  if (!idle) return append(queue, std::move(item));
+  std::unique_lock<std::mutex> lock(table_.mutex);
+  StreamQueue& queue = open_queue(stream);
+  if (!queue.items.empty()) return append(lock, queue, std::move(item));
   ++queue.issued;  // an idle stream needs no worker to say that it is idle
   return ++queue.completed;
 }
@@ -93,7 +98,7 @@ bool StreamMachine::complete(StreamId stream, Ticket ticket) const {
 }
 
 void StreamMachine::wait(StreamId consumer, StreamId producer, Ticket ticket) {
-  const std::lock_guard<std::mutex> lock(table_.mutex);
+  std::unique_lock<std::mutex> lock(table_.mutex);
   check_issued(producer, ticket);
   if (ticket == 0 || consumer == producer) return;
   QueueItem item;
@@ -101,8 +106,9 @@ void StreamMachine::wait(StreamId consumer, StreamId producer, Ticket ticket) {
   item.operation.name = "wait";
   item.producer = producer;
   item.producer_ticket = ticket;
-  const Ticket at = append(table_.at(consumer), std::move(item));
-  order_.add_wait(consumer, at, producer, ticket);
+  StreamQueue& queue = open_queue(consumer);
+  order_.add_wait(consumer, queue.issued + 1, producer, ticket);
+  append(lock, queue, std::move(item));
 }
 
 Ticket StreamMachine::knows(StreamId consumer, StreamId producer) const {

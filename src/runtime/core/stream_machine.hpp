@@ -32,7 +32,9 @@ class StreamMachine : public Backend {
   void host_wait(const HostWork& work) final;
 
  private:
-  Ticket append(StreamQueue& queue, QueueItem item);
+  /// Unlocks.
+  Ticket append(std::unique_lock<std::mutex>& lock, StreamQueue& queue, QueueItem item);
+  [[nodiscard]] StreamQueue& open_queue(StreamId stream) const;  ///< Throws: std::logic_error.
   StreamQueue& check_issued(StreamId stream, Ticket ticket) const;
 
   Trace trace_;

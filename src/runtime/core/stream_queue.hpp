@@ -34,8 +34,9 @@ struct StreamQueue {
   bool poisoned = false;  ///< An operation threw: later ones are skipped.
   std::exception_ptr error;
   Ticket error_ticket = 0;
-  std::vector<Ticket> awaited;  ///< What threads wait for on `changed`.
-  std::condition_variable changed;
+  std::vector<Ticket> awaited;        ///< What threads wait for on `changed`.
+  std::condition_variable changed;    ///< An awaited ticket completed.
+  std::condition_variable submitted;  ///< For the executor: an item was appended, or `closed` was set.
 };
 
 /// All streams of a machine, under one mutex; what every executor shares.

@@ -1,0 +1,69 @@
+#include "runtime/core/stream_order.hpp"
+
+#include <gtest/gtest.h>
+
+namespace headroom::detail {
+namespace {
+
+StreamOrder order_of(StreamId streams) {
+  StreamOrder order;
+  for (StreamId i = 0; i < streams; ++i) order.add_stream();
+  return order;
+}
+
+TEST(StreamOrder, WithoutWaits_KnowsNothing) {
+  const StreamOrder order = order_of(2);
+  EXPECT_EQ(order.knows(0, 1), 0U);
+}
+
+TEST(StreamOrder, WaitForOlderTicket_KeepsTheNewer) {
+  StreamOrder order = order_of(2);
+  order.add_wait(0, 1, 1, 9);
+  order.add_wait(0, 2, 1, 4);
+  EXPECT_EQ(order.knows(0, 1), 9U);
+}
+
+TEST(StreamOrder, Wait_LearnsTheProducersRowAtItsTicket) {
+  StreamOrder order = order_of(4);
+  order.add_wait(1, 3, 2, 5);  // from its ticket 3 on, 1 is after 2:5
+  order.add_wait(1, 7, 3, 6);  // from its ticket 7 on, also after 3:6
+  order.add_wait(0, 1, 1, 2);
+  EXPECT_EQ(order.knows(0, 2), 0U);
+  order.add_wait(0, 2, 1, 6);
+  EXPECT_EQ(order.knows(0, 2), 5U);
+  EXPECT_EQ(order.knows(0, 3), 0U);
+  order.add_wait(0, 3, 1, 7);
+  EXPECT_EQ(order.knows(0, 3), 6U);
+}
+
+TEST(StreamOrder, WaitForATicketOlderThanTheHistory_LearnsOnlyThatTicket) {
+  StreamOrder order = order_of(3);
+  for (Ticket ticket = 1; ticket <= StreamOrder::kHistory + 10; ++ticket) order.add_wait(1, ticket, 2, ticket);
+  order.add_wait(0, 1, 1, 10);  // the rows at tickets 1..10 are gone
+  EXPECT_EQ(order.knows(0, 1), 10U);
+  EXPECT_EQ(order.knows(0, 2), 0U);
+  order.add_wait(0, 2, 1, 11);  // the oldest that is left
+  EXPECT_EQ(order.knows(0, 2), 11U);
+}
+
+TEST(StreamOrder, ForgottenStream_CanStillBeWaitedFor) {
+  StreamOrder order = order_of(3);
+  order.add_wait(1, 1, 2, 5);
+  order.forget(1);
+  order.add_wait(0, 1, 1, 1);
+  EXPECT_EQ(order.knows(0, 1), 1U);
+  EXPECT_EQ(order.knows(0, 2), 0U);
+  EXPECT_EQ(order.knows(1, 2), 0U);
+}
+
+TEST(StreamOrder, StreamAddedLater_IsUnknownUntilWaitedFor) {
+  StreamOrder order = order_of(2);
+  order.add_wait(0, 1, 1, 3);
+  order.add_stream();
+  EXPECT_EQ(order.knows(0, 2), 0U);
+  order.add_wait(0, 2, 2, 1);
+  EXPECT_EQ(order.knows(0, 2), 1U);
+}
+
+}  // namespace
+}  // namespace headroom::detail
