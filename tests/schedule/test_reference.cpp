@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "schedule/reference_generator.hpp"
+#include "schedule/schedule_tools.hpp"
+
+namespace headroom::testing {
+namespace {
+
+using Keep = PrefetchOptions::Keep;
+
+std::vector<std::string> names_of(const PlanInput& input, const std::vector<int>& path) {
+  std::vector<std::string> names;
+  for (const int unit : path) names.push_back(input.units[static_cast<std::size_t>(unit)].name);
+  return names;
+}
+
+/// CONTRACT: `last` is the last unit visited in forward that is visited once.
+std::set<std::string> kept_names(const std::vector<std::string>& forward, Keep keep) {
+  if (keep == Keep::none) return {};
+  std::set<std::string> all(forward.begin(), forward.end());
+  if (keep == Keep::all) return all;
+  std::string last;
+  for (const std::string& unit : forward) {
+    if (std::count(forward.begin(), forward.end(), unit) == 1) last = unit;
+  }
+  return last.empty() ? std::set<std::string>{} : std::set<std::string>{last};
+}
+
+const char* name_of(BackwardPrefetch backward) {
+  return backward == BackwardPrefetch::none ? "none" : backward == BackwardPrefetch::pre ? "pre" : "post";
+}
+
+/// Compares the text of the first step, and that of the steady step with the loop's once its steps repeat.
+void compare(BackwardPrefetch backward, const PrefetchOptions& options, PlanInput input) {
+  const std::vector<std::string> forward = names_of(input, input.forward);
+  reference::Options same{.backward_prefetch = name_of(backward),
+                          .forward_prefetch = options.forward_prefetch,
+                          .gather_limit = options.limit_all_gathers.value_or(0),
+                          .reduction_limit = options.limit_reduce_scatters.value_or(0),
+                          .keep = kept_names(forward, options.keep),
+                          .accumulate = input.micro_batches,
+                          .single_rank = input.world == 1};
+  reference::TrainingLoop loop(forward, names_of(input, input.backward), same);
+  const auto policy = prefetch_policy(backward, options);
+  input.first_step = true;
+  const Schedule first = policy->plan(input);
+  SCOPED_TRACE(describe(input, *policy));
+  ASSERT_EQ(first.text(), loop.step());
+  ASSERT_NO_THROW(first.validate());
+  // With limit n, releases of at most n - 1 steps are outstanding.
+  for (int warm_up = 0; warm_up < same.gather_limit; ++warm_up) (void)loop.step();
+  input.first_step = false;
+  const Schedule steady = policy->plan(input);
+  ASSERT_EQ(steady.text(), loop.step());
+  ASSERT_NO_THROW(steady.validate());
+  ASSERT_EQ(steady.text(), loop.step()) << "the steps do not repeat";
+}
+
+void compare_all(BackwardPrefetch backward, bool tied) {
+  const std::vector<std::optional<int>> limits = {std::nullopt, 1, 2, 3};
+  for (int units = 2; units <= 9; ++units) {
+    for (int ahead = 0; ahead <= 3; ++ahead) {
+      for (const auto gathers : limits) {
+        for (const auto reductions : limits) {
+          for (const Keep keep : {Keep::none, Keep::last, Keep::all}) {
+            for (int accumulate = 1; accumulate <= 3; ++accumulate) {
+              PlanInput input = tied ? tied_units(units) : equal_units(units);
+              input.micro_batches = accumulate;
+              compare(backward, {ahead, gathers, reductions, keep, {}}, input);
+              if (::testing::Test::HasFatalFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Reference, NoneOverUnitsPrefetchLimitsKeepAccumulation_GivesTheSameTexts) {
+  compare_all(BackwardPrefetch::none, false);
+}
+TEST(Reference, PreOverUnitsPrefetchLimitsKeepAccumulation_GivesTheSameTexts) {
+  compare_all(BackwardPrefetch::pre, false);
+}
+TEST(Reference, PostOverUnitsPrefetchLimitsKeepAccumulation_GivesTheSameTexts) {
+  compare_all(BackwardPrefetch::post, false);
+}
+TEST(Reference, NoneWithTiedEmbedding_GivesTheSameTexts) { compare_all(BackwardPrefetch::none, true); }
+TEST(Reference, PreWithTiedEmbedding_GivesTheSameTexts) { compare_all(BackwardPrefetch::pre, true); }
+TEST(Reference, PostWithTiedEmbedding_GivesTheSameTexts) { compare_all(BackwardPrefetch::post, true); }
+
+TEST(Reference, SeededPathsAndOptions_GivesTheSameTexts) {
+  std::mt19937 random(20240607);
+  for (int draw = 0; draw < 3000; ++draw) {
+    SCOPED_TRACE("draw " + std::to_string(draw) + " of seed 20240607");
+    const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint32_t>(n)); };
+    PlanInput input = equal_units(1 + below(5));
+    input.forward.clear();
+    for (int visits = 1 + below(8); visits > 0; --visits) {
+      input.forward.push_back(below(static_cast<int>(input.units.size())));
+    }
+    input.backward.assign(input.forward.rbegin(), input.forward.rend());
+    input.micro_batches = 1 + below(3);
+    input.world = below(8) == 0 ? 1 : 2;
+    const auto limit = [&]() -> std::optional<int> {
+      const int n = below(10);
+      return n == 0 ? std::nullopt : std::optional<int>(n);
+    };
+    const auto gathers = limit();
+    const auto reductions = limit();
+    compare(static_cast<BackwardPrefetch>(below(3)), {below(5), gathers, reductions, static_cast<Keep>(below(3)), {}},
+            input);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace headroom::testing
