@@ -33,16 +33,28 @@ void sum_some(std::span<const std::byte* const> chunks, T* out, std::size_t nume
   }
 }
 
+/// More ranks than registers: block by block through a buffer, because `out` may be a chunk that is still to be read.
 template <class T>
-void sum(std::span<const std::byte* const> chunks, std::byte* out, std::size_t numel) noexcept {
-  const std::size_t first = std::min(chunks.size(), kMostAtOnce);
-  sum_some(chunks.first(first), reinterpret_cast<T*>(out), numel);
-  for (std::size_t next = first; next < chunks.size(); next += kMostAtOnce - 1) {
-    std::array<const std::byte*, kMostAtOnce> group{out};  // The sum so far, then the next ranks.
-    const auto more = chunks.subspan(next, std::min(chunks.size() - next, kMostAtOnce - 1));
-    std::copy(more.begin(), more.end(), group.begin() + 1);
-    sum_some(std::span<const std::byte* const>(group.data(), 1 + more.size()), reinterpret_cast<T*>(out), numel);
+void sum_many(std::span<const std::byte* const> chunks, T* out, std::size_t numel) noexcept {
+  std::array<T, 1024> block;
+  for (std::size_t begin = 0; begin < numel; begin += block.size()) {
+    const std::size_t count = std::min(block.size(), numel - begin);
+    std::array<const std::byte*, kMostAtOnce> group{};
+    std::size_t summed = 0, filled = 0;
+    while (summed < chunks.size()) {
+      while (filled < kMostAtOnce && summed < chunks.size()) group[filled++] = chunks[summed++] + begin * sizeof(T);
+      sum_some(std::span<const std::byte* const>(group.data(), filled), block.data(), count);
+      group[0] = reinterpret_cast<const std::byte*>(block.data());
+      filled = 1;
+    }
+    std::copy_n(block.data(), count, out + begin);
   }
+}
+
+template <class T>
+void sum(std::span<const std::byte* const> chunks, T* out, std::size_t numel) noexcept {
+  if (chunks.size() <= kMostAtOnce) return sum_some(chunks, out, numel);
+  sum_many(chunks, out, numel);
 }
 
 }  // namespace
@@ -51,9 +63,9 @@ void sum_in_rank_order(DType dtype, std::span<const std::byte* const> chunks, st
                        std::size_t numel) noexcept {
   if (numel == 0 || (chunks.size() == 1 && chunks.front() == out)) return;
   if (dtype == DType::f64) {
-    sum<double>(chunks, out, numel);
+    sum(chunks, reinterpret_cast<double*>(out), numel);
   } else {
-    sum<float>(chunks, out, numel);
+    sum(chunks, reinterpret_cast<float*>(out), numel);
   }
 }
 
