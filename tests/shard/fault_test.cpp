@@ -213,7 +213,7 @@ TEST(StepFaults, ShapeDiffersOnOneRank_PrepareNamesTheParameterOnAllRanks) {
 TEST(StepFaults, LimitTooSmallOnOneRank_PrepareRefusesOnAllRanks) {
   const std::vector<std::string> texts = on_ranks<std::string>(2, {}, [](Job& job) -> std::string {
     ToyModel model(job, {.units = 6, .width = 512},
-                   {.limit_bytes = job.rank() == 1 ? std::size_t{22} << 20 : std::size_t{0}});
+                   {.limit_bytes = job.rank() == 1 ? std::size_t{16} << 20 : std::size_t{0}});
     try {
       model.params.prepare();
     } catch (const OutOfMemory& error) {

@@ -73,6 +73,32 @@ TEST(StepMemory, EveryEventOfARun_CategoriesSumToAllocatedAndNothingLeaks) {
   }
 }
 
+TEST(StepMemory, EveryEventOfARun_FoldsToTheStatistics) {
+  run_ranks(2, {}, {.deadline = test::kDeadline}, [&](Job& job) {
+    ToyModel model(job, {.micro_batches = 2, .tied = true});
+    for (int i = 0; i < 3; ++i) {
+      model.step();
+    }
+    model.params.finish();
+    std::size_t folded = 0;
+    detail::FoldedMemory last;
+    detail::fold(model.memory.events(), model.memory.dropped_events(),
+                 [&](const AllocatorEvent&, const detail::FoldedMemory& memory) {
+                   std::size_t sum = 0;
+                   for (const std::size_t bytes : memory.tag_bytes) {
+                     sum += bytes;
+                   }
+                   EXPECT_EQ(sum, memory.allocated_bytes);
+                   ++folded;
+                   last = memory;
+                 });
+    EXPECT_GT(folded, 300U);
+    EXPECT_EQ(last.tag_bytes, model.memory.statistics().tag_bytes);
+    EXPECT_EQ(last.allocated_bytes, model.memory.statistics().allocated_bytes.current);
+  });
+}
+
+/// The whole difference between the two, as buffers: what lies beside a unit's gradient while it is computed.
 TEST(StepMemory, PreHoldsNextBesideCurrentAndGradient_PostDoesNot) {
   for (const bool pre : {true, false}) {
     run_ranks(2, {}, {.deadline = test::kDeadline}, [&](Job& job) {
@@ -80,14 +106,21 @@ TEST(StepMemory, PreHoldsNextBesideCurrentAndGradient_PostDoesNot) {
                            .policy = pre ? backward_pre({.limit_reduce_scatters = 2})
                                          : backward_post({.limit_reduce_scatters = 2})});
       model.step();
-      model.step([&](Phase phase, int unit) {
-        if (phase == Phase::backward && unit == 1) {
-          const TagBytes bytes = model.memory.statistics().tag_bytes;
-          // Before the visit to unit 1: unit 2 is released; pre has had unit 1 since before unit 2's backward.
-          EXPECT_EQ(bytes[static_cast<std::size_t>(Tag::parameter_full_next)] > 0, pre);
-        }
-      });
+      model.step();
       model.params.finish();
+      int gradients = 0;
+      detail::fold(model.memory.events(), model.memory.dropped_events(),
+                   [&](const AllocatorEvent& event, const detail::FoldedMemory& memory) {
+                     if (event.kind != AllocatorEvent::Kind::alloc || event.tag != Tag::gradient_full_computing) {
+                       return;
+                     }
+                     ++gradients;
+                     const std::size_t unit_bytes = kUnitBytes(2, 24);
+                     const auto tag = [&memory](Tag of) { return memory.tag_bytes[static_cast<std::size_t>(of)]; };
+                     EXPECT_EQ(tag(Tag::parameter_full_current), (unit_bytes + 511) / 512 * 512);
+                     EXPECT_EQ(tag(Tag::parameter_full_next), pre && event.unit != 0 ? event.bytes : 0U);
+                   });
+      EXPECT_EQ(gradients, 8);
       EXPECT_EQ(model.params.parameter_sets_peak(), pre ? 2 : 1);
     });
   }

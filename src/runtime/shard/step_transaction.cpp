@@ -111,7 +111,9 @@ void fail_step(StepState& step, Fault fault, const std::string& reason) {
   const std::uint64_t hash = step_hash(step);
   const std::uint64_t data_cursor = step.options.data_cursor;
   close_step(step);
-  vote_or_throw(state, Stage::commit, fault, reason, hash, data_cursor);
+  const std::string stream_fault = take_stream_fault(state);
+  vote_or_throw(state, Stage::commit, fault, stream_fault.empty() ? reason : reason + "; then: " + stream_fault, hash,
+                data_cursor);
   throw std::logic_error("a vote with a fault came out as none");
 }
 
