@@ -2,9 +2,16 @@
 #include "runtime/schedule/packing.hpp"
 
 namespace headroom {
+namespace {
+
+constexpr std::size_t kLargestAlignment = std::size_t{1} << 30;
+
+}  // namespace
 
 SlotPlan pack_slots(const Schedule& schedule, std::size_t alignment_bytes) {
-  if (alignment_bytes == 0) throw InvalidInput("pack_slots: alignment 0: expected at least 1 byte");
+  if (alignment_bytes == 0 || alignment_bytes > kLargestAlignment) {
+    throw InvalidInput("pack_slots: alignment " + std::to_string(alignment_bytes) + ": expected 1 byte to 1 GiB");
+  }
   const std::vector<detail::Lifetime> lifetimes = detail::lifetimes_of(schedule);
   std::vector<detail::PackItem> items;
   items.reserve(lifetimes.size());

@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "schedule/schedule_tools.hpp"
+
+namespace headroom::testing {
+namespace {
+
+using Keep = PrefetchOptions::Keep;
+
+/// Adds up, line by line from the text, what is live.
+ScheduleBound count_from_text(const Schedule& schedule) {
+  struct Reduction {
+    int unit, micro;
+  };
+  const auto& units = schedule.input().units;
+  std::vector<int> gathered(units.size(), 0), computing(units.size(), 0);
+  std::vector<Reduction> outstanding;
+  ScheduleBound bound;
+  for (const ScheduleOp& op : schedule.ops()) {
+    const auto unit = static_cast<std::size_t>(op.unit);
+    if (op.kind == ScheduleOpKind::all_gather) gathered[unit] = 1;
+    if (op.kind == ScheduleOpKind::release) gathered[unit] = 0;
+    if (op.kind == ScheduleOpKind::backward) computing[unit] = 1;
+    if (op.kind == ScheduleOpKind::reduce_scatter) {
+      computing[unit] = 0;
+      outstanding.push_back({op.unit, op.micro});
+    }
+    if (op.kind == ScheduleOpKind::wait_reduce) {
+      const auto covered = std::find_if(outstanding.begin(), outstanding.end(), [&](const auto& each) {
+        return each.unit == op.unit && each.micro == op.micro;
+      });
+      outstanding.erase(outstanding.begin(), covered + 1);
+    }
+    int parameters = 0, gradients = static_cast<int>(outstanding.size());
+    std::size_t bytes = 0, reduction = 0;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      parameters += gathered[u];
+      gradients += computing[u];
+      bytes += (gathered[u] != 0 ? units[u].parameter_bytes : 0) + (computing[u] != 0 ? units[u].gradient_bytes : 0);
+    }
+    for (const Reduction& each : outstanding) {
+      bytes += units[static_cast<std::size_t>(each.unit)].gradient_bytes;
+      if (each.micro > 0) reduction = std::max(reduction, units[static_cast<std::size_t>(each.unit)].shard_bytes);
+    }
+    bound.parameter_sets = std::max(bound.parameter_sets, parameters);
+    bound.gradient_sets = std::max(bound.gradient_sets, gradients);
+    bound.communication_bytes = std::max(bound.communication_bytes, bytes + reduction);
+  }
+  return bound;
+}
+
+void expect_same(const ScheduleBound& bound, const ScheduleBound& expected) {
+  EXPECT_EQ(bound.parameter_sets, expected.parameter_sets);
+  EXPECT_EQ(bound.gradient_sets, expected.gradient_sets);
+  EXPECT_EQ(bound.communication_bytes, expected.communication_bytes);
+}
+
+TEST(Bound, NothingKept_IsTheFormulaOfTheContract) {
+  for (int units = 1; units <= 9; ++units) {
+    for (int ahead = 0; ahead <= 3; ++ahead) {
+      for (int accumulate = 1; accumulate <= 3; ++accumulate) {
+        for (const auto backward : {BackwardPrefetch::none, BackwardPrefetch::pre, BackwardPrefetch::post}) {
+          PlanInput input = equal_units(units);
+          input.micro_batches = accumulate;
+          const auto policy = prefetch_policy(backward, {.forward_prefetch = ahead});
+          const ScheduleBound bound = policy->plan(input).bound();
+          const int in_backward = backward == BackwardPrefetch::pre ? 2 : 1;
+          EXPECT_EQ(bound.parameter_sets, std::min(units, std::max(ahead + 1, in_backward)))
+              << describe(input, *policy);
+          EXPECT_EQ(bound.gradient_sets, units * accumulate) << describe(input, *policy);
+        }
+      }
+    }
+  }
+}
+
+TEST(Bound, ReductionLimit_BoundsTheGradientSets) {
+  for (int limit = 1; limit <= 4; ++limit) {
+    for (int units = 2; units <= 6; ++units) {
+      PlanInput input = equal_units(units);
+      input.micro_batches = 2;
+      const Schedule schedule = backward_pre({.limit_reduce_scatters = limit})->plan(input);
+      EXPECT_EQ(schedule.bound().gradient_sets, std::min(limit, 2 * units));
+    }
+  }
+}
+
+TEST(Bound, SmallSchedule_CountsBytesByHand) {
+  PlanInput input = equal_units(3, 100);  // Shards of 50.
+  EXPECT_EQ(backward_pre({.limit_reduce_scatters = 2})->plan(input).bound().communication_bytes, 400U);
+  EXPECT_EQ(backward_post({.limit_reduce_scatters = 2})->plan(input).bound().communication_bytes, 300U);
+  EXPECT_EQ(backward_post({.limit_reduce_scatters = 1})->plan(input).bound().communication_bytes, 200U);
+  // Without a limit all three gradients are live at the last visit.
+  EXPECT_EQ(backward_post()->plan(input).bound().communication_bytes, 400U);
+  input.micro_batches = 2;  // And a buffer that the second micro-batch reduces into.
+  EXPECT_EQ(backward_pre({.limit_reduce_scatters = 2})->plan(input).bound().communication_bytes, 450U);
+}
+
+TEST(Bound, KeptUnits_StayUntilTheirBackwardRelease) {
+  PrefetchOptions options;
+  options.keep = Keep::all;
+  EXPECT_EQ(backward_pre(options)->plan(equal_units(5)).bound().parameter_sets, 5);
+  EXPECT_EQ(backward_pre(options)->plan(tied_units(5)).bound().parameter_sets, 5);
+  options.keep = Keep::last;
+  EXPECT_EQ(backward_post(options)->plan(equal_units(5)).bound().parameter_sets, 1);
+}
+
+TEST(Bound, RevisitedUnit_HoldsItsGradientUntilItsLastVisit) {
+  // The tied unit's gradient lives through the whole backward beside one limited reduction.
+  const Schedule schedule = backward_post({.limit_reduce_scatters = 1})->plan(tied_units(4));
+  EXPECT_EQ(schedule.bound().gradient_sets, 2);
+  EXPECT_EQ(schedule.bound().parameter_sets, 1);
+}
+
+TEST(Bound, WorldOfOne_IsZero) {
+  PlanInput input = tied_units(4);
+  input.world = 1;
+  input.micro_batches = 2;
+  const Schedule schedule = backward_pre({.limit_all_gathers = 2, .limit_reduce_scatters = 2})->plan(input);
+  expect_same(schedule.bound(), {});
+  EXPECT_EQ(pack_slots(schedule, 512).high_water_bytes, 0U);
+  EXPECT_TRUE(pack_slots(schedule, 512).slots.empty());
+}
+
+TEST(Bound, SeededSizesAndOptions_EqualsTheCountFromTheText) {
+  std::mt19937 random(77);
+  for (int draw = 0; draw < 1500; ++draw) {
+    SCOPED_TRACE("draw " + std::to_string(draw) + " of seed 77");
+    const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint32_t>(n)); };
+    PlanInput input = below(2) == 0 ? equal_units(2 + below(8)) : tied_units(2 + below(8));
+    input.micro_batches = 1 + below(3);
+    draw_sizes(input, static_cast<std::uint32_t>(draw));
+    PrefetchOptions options{.forward_prefetch = below(4)};
+    if (const int limit = below(4); limit > 0) options.limit_reduce_scatters = limit;
+    options.keep = static_cast<Keep>(below(3));
+    const Schedule schedule = prefetch_policy(static_cast<BackwardPrefetch>(below(3)), options)->plan(input);
+    expect_same(schedule.bound(), count_from_text(schedule));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Bound, ReleaseMovedLater_IsFound) {
+  for (const auto backward : {BackwardPrefetch::none, BackwardPrefetch::pre, BackwardPrefetch::post}) {
+    const Schedule planned =
+        prefetch_policy(backward, {.forward_prefetch = 1, .limit_reduce_scatters = 2})->plan(equal_units(4));
+    const Schedule late = moved(planned, line_of(planned, "release 1.f"), line_of(planned, "forward 2"));
+    ASSERT_TRUE(is_valid(late));
+    EXPECT_EQ(late.bound().parameter_sets, planned.bound().parameter_sets + 1);
+    EXPECT_NE(late.hash(), planned.hash());
+  }
+}
+
+TEST(Bound, GatherMovedEarlier_IsFound) {
+  const Schedule post = backward_post({.limit_reduce_scatters = 1})->plan(equal_units(4));
+  const Schedule early = moved(post, line_of(post, "all_gather 1.b"), line_of(post, "backward 2"));
+  ASSERT_TRUE(is_valid(early));
+  EXPECT_EQ(post.bound().parameter_sets, 1);
+  EXPECT_EQ(early.bound().parameter_sets, 2);
+  EXPECT_GT(early.bound().communication_bytes, post.bound().communication_bytes);
+  EXPECT_GT(pack_slots(early, 512).high_water_bytes, pack_slots(post, 512).high_water_bytes);
+}
+
+}  // namespace
+}  // namespace headroom::testing
