@@ -92,6 +92,22 @@ TEST_P(StreamContract, Enqueue_WithoutBody_IsRefused) {
   EXPECT_EQ(stream.ref().issued(), 0U);
 }
 
+TEST_P(StreamContract, OperationThatWaitsForAStream_IsRefused) {
+  Stream stream(device_);
+  stream.ref().enqueue(host_operation([&stream] { stream.ref().synchronize(); }));
+  EXPECT_THROW(stream.ref().synchronize(), std::logic_error);
+}
+
+TEST_P(StreamContract, OperationThatEnqueues_OrdersItsWorkLikeAnyOther) {
+  Stream stream(device_);
+  Stream other(device_);
+  int value = 0;
+  stream.ref().enqueue(host_operation([&] { other.ref().enqueue(host_operation([&value] { value = 1; })); }));
+  stream.ref().synchronize();
+  other.ref().synchronize();
+  EXPECT_EQ(value, 1);
+}
+
 TEST_P(StreamContract, Knows_AfterWaits_IsTransitive) {
   Stream a(device_);
   Stream b(device_);

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <thread>
 #include <utility>
 
+#include "runtime/core/check.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/executor.hpp"
 
@@ -14,12 +16,17 @@ class ThreadsExecutor final : public StreamExecutor {
   [[nodiscard]] std::int64_t now_ns() const noexcept override { return clock_.now_ns(); }
 
   void opened(StreamQueue& queue) override {
-    workers_.emplace_back([this, &queue] { work(queue); });
+    workers_.emplace_back();  // stays in place where no thread can be had
+    workers_.back() = std::thread([this, &queue] { work(queue); });
   }
 
   void submitted(StreamQueue& queue) noexcept override { queue.submitted.notify_one(); }
 
   void wait(std::unique_lock<std::mutex>& lock, StreamQueue& queue, Ticket ticket) override {
+    if (queue.completed >= ticket) return;
+    const auto is_caller = [](const std::thread& worker) { return worker.get_id() == std::this_thread::get_id(); };
+    HEADROOM_EXPECT(std::none_of(workers_.begin(), workers_.end(), is_caller),
+                    "an operation must not wait for a stream");
     StreamTable::await(lock, queue, ticket);
   }
 

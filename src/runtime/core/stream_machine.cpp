@@ -31,7 +31,9 @@ StreamId StreamMachine::create_stream(const StreamOptions& options) {
   const std::lock_guard<std::mutex> lock(table_.mutex);
   StreamQueue& queue = table_.open(options);
   order_.add_stream();
+  queue.closed = true;  // for good, if the executor fails
   executor_->opened(queue);
+  queue.closed = false;
   return queue.info.id;
 }
 
