@@ -22,6 +22,7 @@ Environment:
   CMAKE_GENERATOR=NAME      another generator than Ninja, as "Unix Makefiles"
   HEADROOM_BUILD_DIR=DIR    another build folder than build/
   HEADROOM_PREFIX=DIR       after building, install Headroom there
+  HEADROOM_WERROR=ON        warnings are errors
   CC, CXX                   another compiler
 TEXT
 }
@@ -93,7 +94,7 @@ install_packages() {
 
 # configure_and_build PRESET DIR [BUILD-OPTION...]
 configure_and_build() {
-  local options=(--preset "$1" -B "$2") dir=$2
+  local options=(--preset "$1" -B "$2" -D "HEADROOM_WERROR=${HEADROOM_WERROR:-OFF}") dir=$2
   shift 2
   if [ -n "${CMAKE_GENERATOR:-}" ]; then
     options+=(-G "$CMAKE_GENERATOR")
