@@ -43,76 +43,6 @@ void expect_all_told(const std::vector<Told>& all, Fault fault, int rank, const 
   }
 }
 
-void forward_all(StepTransaction& step, int units) {
-  for (int unit = 0; unit < units; ++unit) {
-    step.forward(unit).finish();
-  }
-}
-
-TEST(StepFaults, RankVisitsAnotherUnit_IsNamedOnAllRanks) {
-  for (const int world : {2, 3}) {
-    expect_all_told(told(world,
-                         [](Job& job) {
-                           ToyModel model(job, {});
-                           model.step();
-                           StepTransaction step = model.params.begin_step({.data_cursor = 1});
-                           step.forward(0).finish();
-                           step.forward(job.rank() == 1 ? 2 : 1).finish();
-                           step.forward(2).finish();
-                           step.forward(3).finish();
-                           for (int unit = 3; unit >= 0; --unit) {
-                             step.backward(unit).finish();
-                           }
-                           step.commit(*model.adamw);
-                         }),
-                    Fault::order, 1, "rank 1: expected forward 1 (micro-batch 0), found forward 2");
-  }
-}
-
-TEST(StepFaults, RankCommitsEarly_IsNamedOnAllRanks) {
-  expect_all_told(told(3,
-                       [](Job& job) {
-                         ToyModel model(job, {});
-                         StepTransaction step = model.params.begin_step();
-                         forward_all(step, 4);
-                         for (int unit = 3; unit >= (job.rank() == 2 ? 1 : 0); --unit) {
-                           step.backward(unit).finish();
-                         }
-                         step.commit(*model.adamw);
-                       }),
-                  Fault::order, 2, "rank 2: expected backward 0 (micro-batch 0), found commit");
-}
-
-TEST(StepFaults, RankVisitsOnceTooOften_IsNamedOnAllRanks) {
-  expect_all_told(told(2,
-                       [](Job& job) {
-                         ToyModel model(job, {.units = 2});
-                         StepTransaction step = model.params.begin_step();
-                         forward_all(step, 2);
-                         step.backward(1).finish();
-                         step.backward(0).finish();
-                         if (job.rank() == 0) {
-                           step.forward(0).finish();
-                         }
-                         step.commit(*model.adamw);
-                       }),
-                  Fault::order, 0, "rank 0: expected the end of the step, found forward 0");
-}
-
-TEST(StepFaults, RankLeavesBetweenSteps_IsNamedOnAllRanks) {
-  for (const int world : {2, 4}) {
-    expect_all_told(told(world,
-                         [](Job& job) {
-                           ToyModel model(job, {});
-                           for (int i = 0; i < (job.rank() == 1 ? 2 : 5); ++i) {
-                             model.step();
-                           }
-                           model.params.finish();
-                         }),
-                    Fault::left, 1, "rank 1: left after step 2");
-  }
-}
-
 TEST(StepFaults, RankThrowsInMidStepAndGoes_PeersAreToldAndDoNotHang) {
   const std::vector<Told> all = told(3, [](Job& job) {
     try {
@@ -134,26 +64,6 @@ TEST(StepFaults, RankThrowsInMidStepAndGoes_PeersAreToldAndDoNotHang) {
     EXPECT_EQ(peer.fault, Fault::exception);
     EXPECT_NE(peer.text.find("rank 2: the step was abandoned before backward 2"), std::string::npos) << peer.text;
   }
-}
-
-TEST(StepFaults, CallerAborts_AllRanksGetItsReason) {
-  expect_all_told(told(2,
-                       [](Job& job) {
-                         ToyModel model(job, {});
-                         StepTransaction step = model.params.begin_step();
-                         step.forward(0).finish();
-                         if (job.rank() == 1) {
-                           step.abort(Fault::bad_input, "a token beyond the vocabulary");
-                         }
-                         for (int unit = 1; unit < 4; ++unit) {
-                           step.forward(unit).finish();
-                         }
-                         for (int unit = 3; unit >= 0; --unit) {
-                           step.backward(unit).finish();
-                         }
-                         step.commit(*model.adamw);
-                       }),
-                  Fault::bad_input, 1, "rank 1: a token beyond the vocabulary");
 }
 
 TEST(StepFaults, TwoRanksFail_TheGravestOfTheLowestRankWins) {
