@@ -37,9 +37,6 @@ MpiFlight::MpiFlight(std::shared_ptr<MpiGroup> group, std::shared_ptr<MpiStaging
 Progress MpiFlight::poll() {
   try {
     return advance();
-  } catch (const GroupEnded&) {
-    give_up();
-    throw;
   } catch (const std::exception& error) {
     group_->fail({Failure::Kind::broken, error.what(), request_.lane, request_.signature.sequence});
     give_up();
@@ -48,7 +45,7 @@ Progress MpiFlight::poll() {
 }
 
 Progress MpiFlight::advance() {
-  group_->check();
+  group_->check(request_, stage_ != Stage::start);
   progressed_ = false;
   if (stage_ == Stage::start) post_signatures();
   if (stage_ == Stage::signatures && requests_.test(progressed_)) {

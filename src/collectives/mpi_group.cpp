@@ -10,9 +10,7 @@ namespace headroom::detail {
 MpiGroup::MpiGroup(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline)
     : runtime_(std::move(runtime)), comm_(comm), deadline_(deadline) {
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check_mpi(MPI_Irecv(heard_.data(), static_cast<int>(heard_.size()), MPI_CHAR, MPI_ANY_SOURCE, kAlarmTag, comm_,
-                      &listening_),
-            "MPI_Irecv");
+  check_mpi(MPI_Irecv(&heard_, sizeof heard_, MPI_BYTE, MPI_ANY_SOURCE, kAlarmTag, comm_, &listening_), "MPI_Irecv");
 }
 
 // A set that has failed is kept by the runtime, so this one has nothing under way but its listening.
@@ -23,10 +21,13 @@ MpiGroup::~MpiGroup() {
   MPI_Comm_free(&comm_);
 }
 
-void MpiGroup::check() {
+void MpiGroup::check(const CollectiveRequest& own, bool posted) {
   listen();
   if (!ended_) return;
   const std::lock_guard lock(mutex_);
+  if (posted && failure_.lane.index == own.lane.index && failure_.sequence == own.signature.sequence) {
+    raise_own(failure_);
+  }
   raise_consequence(failure_);
 }
 
@@ -37,9 +38,9 @@ void MpiGroup::listen() {
   MPI_Status status;
   check_mpi(MPI_Test(&listening_, &flag, &status), "MPI_Test");
   if (flag == 0) return;
-  heard_.back() = '\0';
-  failure_.kind = Failure::Kind::aborted;
-  failure_.text = fmt::format("rank {} reports: {}", status.MPI_SOURCE, heard_.data());
+  heard_.text.back() = '\0';
+  failure_ = {heard_.kind, fmt::format("rank {} reports: {}", status.MPI_SOURCE, heard_.text.data()), heard_.lane,
+              heard_.sequence};
   ended_ = true;
   runtime_->abandon(shared_from_this());
 }
@@ -55,18 +56,19 @@ void MpiGroup::fail(const Failure& failure) noexcept {
   }
   ended_ = true;
   runtime_->abandon(shared_from_this());
-  ring(failure_.text);
+  ring();
 }
 
-void MpiGroup::ring(const std::string& text) noexcept {
-  const std::size_t length = std::min(text.size(), rung_.size() - 1);
-  std::copy_n(text.begin(), length, rung_.begin());
+void MpiGroup::ring() noexcept {
+  rung_.kind = failure_.kind;
+  rung_.lane = failure_.lane;
+  rung_.sequence = failure_.sequence;
+  std::copy_n(failure_.text.begin(), std::min(failure_.text.size(), rung_.text.size() - 1), rung_.text.begin());
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     MPI_Request request = MPI_REQUEST_NULL;
     // Its result cannot matter: this set is lost either way, and a peer that does not hear has its own deadline.
-    if (MPI_Isend(rung_.data(), static_cast<int>(rung_.size()), MPI_CHAR, peer, kAlarmTag, comm_, &request) ==
-        MPI_SUCCESS) {
+    if (MPI_Isend(&rung_, sizeof rung_, MPI_BYTE, peer, kAlarmTag, comm_, &request) == MPI_SUCCESS) {
       MPI_Request_free(&request);
     }
   }

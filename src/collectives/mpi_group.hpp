@@ -29,17 +29,24 @@ class MpiGroup : public std::enable_shared_from_this<MpiGroup> {
   [[nodiscard]] static int header_tag(Lane lane) noexcept { return 2 * lane.index; }
   [[nodiscard]] static int data_tag(Lane lane) noexcept { return 2 * lane.index + 1; }
 
-  /// Hears a peer's alarm. Throws, where the set has ended: GroupEnded.
-  void check();
+  /// Hears a peer's alarm. Throws, where the set has ended: what `own` says if it is the operation that failed on that
+  /// peer and its signature is out (`posted`), else GroupEnded.
+  void check(const CollectiveRequest& own, bool posted);
   /// Ends the set, here and on every peer that still polls; the first failure wins.
   void fail(const Failure& failure) noexcept;
 
  private:
   static constexpr int kAlarmTag = 2 * Lane::kCount;
-  using Alarm = std::array<char, 1024>;  ///< A text; small enough that MPI sends it at once.
+  /// A Failure as a message; small enough that MPI sends it at once.
+  struct Alarm {
+    Failure::Kind kind = Failure::Kind::none;
+    Lane lane;
+    std::uint64_t sequence = 0;
+    std::array<char, 1000> text{};
+  };
 
   void listen();
-  void ring(const std::string& text) noexcept;
+  void ring() noexcept;
 
   std::shared_ptr<MpiRuntime> runtime_;
   MPI_Comm comm_;
@@ -48,7 +55,7 @@ class MpiGroup : public std::enable_shared_from_this<MpiGroup> {
   std::mutex mutex_;
   Failure failure_;
   MPI_Request listening_ = MPI_REQUEST_NULL;
-  Alarm heard_{}, rung_{};
+  Alarm heard_, rung_;
 };
 
 }  // namespace headroom::detail

@@ -13,7 +13,7 @@ void MpiBackoff::pause(std::chrono::microseconds most) noexcept {
     sched_yield();
     return;
   }
-  const int doublings = std::min((idle_ - kYields) / 4, 4);
+  const int doublings = std::min((idle_ - kYields) / 4, 6);
   const auto sleep = std::min({kShortest * (1 << doublings), kLongest, most});
   const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(sleep.count() * 1000)};
   nanosleep(&time, nullptr);  // Returns early on a signal, which is as good.

@@ -19,7 +19,7 @@ class MpiBackoff {
 
  private:
   static constexpr int kYields = 32;
-  static constexpr std::chrono::microseconds kShortest{10}, kLongest{160};
+  static constexpr std::chrono::microseconds kShortest{10}, kLongest{500};
   int idle_ = 0;
 };
 

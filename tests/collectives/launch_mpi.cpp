@@ -17,7 +17,4 @@ void launch(int /*world*/, const CommunicatorOptions& options, const std::functi
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Mpi, CollectiveContract, ::testing::Values(0));
-INSTANTIATE_TEST_SUITE_P(Mpi, CollectiveFailure, ::testing::Values(0));
-
 }  // namespace headroom::testing

@@ -1,5 +1,11 @@
+#include "collectives/launch.hpp"
+
 #include <gtest/gtest.h>
 #include <mpi.h>
+
+namespace headroom::testing {
+INSTANTIATE_TEST_SUITE_P(Mpi, CollectiveFailure, ::testing::Values(0));
+}
 
 // Process groups fail here on purpose, after which a Job leaves MPI as it is: so this program owns MPI itself.
 int main(int argc, char** argv) {

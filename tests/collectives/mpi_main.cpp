@@ -1,4 +1,4 @@
-#include <headroom/communicator.hpp>
+#include "collectives/launch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <exception>
 #include <iostream>
+
+namespace headroom::testing {
+INSTANTIATE_TEST_SUITE_P(Mpi, CollectiveContract, ::testing::Values(0));
+}
 
 // MPI is initialised, and finalised, by this Job: its being there is what keeps MPI up between two tests.
 int main(int argc, char** argv) {
