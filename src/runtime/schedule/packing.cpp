@@ -59,7 +59,7 @@ class Packer {
   std::size_t find_gap(std::size_t item, Fit fit, const std::vector<std::size_t>& offsets) {
     taken_.clear();
     for (const std::size_t other : conflicts_[item]) {
-      if (placed_[other] != 0) taken_.push_back({offsets[other], offsets[other] + items_[other].bytes});
+      if (placed_[other] != 0) taken_.emplace_back(offsets[other], offsets[other] + items_[other].bytes);
     }
     std::sort(taken_.begin(), taken_.end());
     std::size_t end = 0, best = 0, best_gap = SIZE_MAX;
