@@ -6,7 +6,6 @@
 
 namespace headroom::detail {
 namespace {
-constexpr std::size_t kSweep = 8;  ///< Pending frees looked at by a call.
 constexpr int kScanAll = INT_MAX;
 }  // namespace
 
@@ -58,6 +57,7 @@ BlockPool::Index AllocatorState::place(Lock& lock, Attempt& attempt) {
   for (;;) {
     arena(attempt.region).pool.prepare();
     BlockPool::Index block = find_ready(attempt);
+    if (block == BlockPool::kNone && sweep_all()) block = find_ready(attempt);  // they may have coalesced
     if (block == BlockPool::kNone) block = grow(attempt, false);
     if (block == BlockPool::kNone) {
       block = find_any(attempt);

@@ -42,7 +42,7 @@ void CachingAllocator::mark_unit(int unit, const char* phase, const char* operat
 
 std::vector<AllocatorEvent> CachingAllocator::events() const {
   const AllocatorState::Lock lock(state_->mutex);
-  return state_->log.events();
+  return state_->log.since(0);
 }
 
 std::uint64_t CachingAllocator::dropped_events() const {

@@ -152,7 +152,7 @@ void AllocatorState::settle_peak() {
 
 void AllocatorState::mark_step(std::int64_t step) {
   const Lock lock(mutex);
-  sweep_pending(SIZE_MAX);
+  static_cast<void>(sweep_all());
   AllocatorEvent event;
   event.kind = AllocatorEvent::Kind::step;
   event.allocation = static_cast<std::uint64_t>(step);

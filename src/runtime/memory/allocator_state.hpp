@@ -14,6 +14,7 @@
 namespace headroom::detail {
 
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
+inline constexpr std::size_t kSweep = 8;  ///< Pending frees that a call looks at.
 /// A use of a live allocation: whatever is enqueued until it is freed. Ticket 0: the same, unless a last use is named.
 inline constexpr Ticket kUntilFreed = UINT64_MAX;
 
@@ -92,7 +93,8 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   [[nodiscard]] MemoryPeak peak();
   void reset_peak();
   void check() const;
-  /// Of everything that a failed call must leave as it was.
+  /// Of what is live and what is mapped: everything that a failed call must leave as it was. (It may have learnt that
+  /// frees are completed.)
   [[nodiscard]] std::uint64_t hash() const;
 
   // allocate.cpp: the ladder.
@@ -136,7 +138,8 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   void finish_free(std::uint32_t allocation);
   /// The uses of a pending allocation are ordered, or over (`uses` empty): its block is free again.
   void complete(std::uint32_t allocation, const DependencySet& uses);
-  void sweep_pending(std::size_t limit);
+  [[nodiscard]] bool sweep_all();
+  bool sweep_pending(std::size_t limit);  ///< True if it ended any.
   void link_pending(std::uint32_t allocation) noexcept;
   void unlink_pending(std::uint32_t allocation) noexcept;
 

@@ -141,31 +141,23 @@ void AllocatorState::check_statistics() const {
 std::uint64_t AllocatorState::hash() const {
   const Lock lock(mutex);
   std::uint64_t hash = 0x51ED270B;
-  for (const Arena& each : arenas) {
-    mix(hash, each.pool.end());
-    for (BlockPool::Index i = each.pool.first(); i != BlockPool::kNone; i = each.pool[i].after) {
-      mix(hash, each.pool[i].bytes);
-      mix(hash, static_cast<std::uint64_t>(each.pool[i].state));
-      mix(hash, each.pool[i].uses);
-    }
-  }
+  for (const Arena& each : arenas) mix(hash, each.pool.end());
   mix(hash, slot_committed_bytes);
-  for (const SlotArea::Range& range : slots.ranges()) {
-    mix(hash, range.offset);
-    mix(hash, range.bytes);
-    mix(hash, static_cast<std::uint64_t>(range.state));
-    mix(hash, range.uses);
-  }
   for (std::uint32_t i = 0; i < allocations.size(); ++i) {
     const Allocation& a = allocations[i];
-    if (a.state == Allocation::State::unused) continue;
-    for (const std::uint64_t value : {std::uint64_t{i}, a.id, std::uint64_t{a.offset}, std::uint64_t{a.bytes},
-                                      std::uint64_t{a.name}, std::uint64_t{a.shares}, std::uint64_t{a.block}}) {
+    if (a.state != Allocation::State::live) continue;
+    const auto place = reinterpret_cast<std::uintptr_t>(address(a));
+    for (const std::uint64_t value : {std::uint64_t{i}, a.id, std::uint64_t{place}, std::uint64_t{a.bytes},
+                                      std::uint64_t{a.requested_bytes}, std::uint64_t{a.name}, std::uint64_t{a.shares},
+                                      static_cast<std::uint64_t>(a.tag), static_cast<std::uint64_t>(a.unit)}) {
       mix(hash, value);
     }
-    mix(hash, static_cast<std::uint64_t>(a.tag));
-    mix(hash, static_cast<std::uint64_t>(a.state));
     mix(hash, a.uses);
+  }
+  for (std::uint32_t i = 0; i < views.size(); ++i) {
+    mix(hash, views[i].allocation);
+    mix(hash, views[i].offset);
+    mix(hash, views[i].bytes);
   }
   mix(hash, next_id);
   return hash;

@@ -26,10 +26,11 @@ std::uint32_t EventLog::intern(std::string_view name) {
   return id;
 }
 
-std::vector<AllocatorEvent> EventLog::events() const {
+std::vector<AllocatorEvent> EventLog::since(std::uint64_t number) const {
   std::vector<AllocatorEvent> result;
-  result.reserve(static_cast<std::size_t>(count_ - dropped()));
-  for (std::uint64_t number = dropped(); number < count_; ++number) {
+  number = std::max(number, dropped());
+  if (number < count_) result.reserve(static_cast<std::size_t>(count_ - number));
+  for (; number < count_; ++number) {
     const auto position = static_cast<std::size_t>(number % capacity_);
     result.push_back(chunks_[position / kChunk][position % kChunk]);
   }

@@ -19,7 +19,8 @@ class EventLog {
   std::uint64_t add(AllocatorEvent event);
   [[nodiscard]] std::uint32_t intern(std::string_view name);
 
-  [[nodiscard]] std::vector<AllocatorEvent> events() const;
+  /// The kept events from `number` on, oldest first.
+  [[nodiscard]] std::vector<AllocatorEvent> since(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return count_ > capacity_ ? count_ - capacity_ : 0; }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }

@@ -59,24 +59,25 @@ std::string AllocatorState::refusal_text(const Attempt& attempt, const Allocatio
   const std::size_t reserved = stats.reserved_bytes.current;
   const std::size_t cached = reserved - stats.active_bytes.current;
   const std::size_t pending = stats.pending_free_bytes.current;
-  const std::size_t below_limit = headroom_bytes(attempt);
-  std::size_t largest = 0, free_here = 0;
-  const BlockPool& pool = arena(attempt.region).pool;
-  for (const Arena& each : arenas) largest = std::max(largest, each.pool.largest_free_bytes());
-  for (BlockPool::Index i = pool.first(); i != BlockPool::kNone; i = pool[i].after) {
-    if (pool[i].state != BlockPool::State::used) free_here += pool[i].bytes;
+  std::size_t largest = 0, usable = headroom_bytes(attempt);  // bytes that would do, were they in one piece
+  for (const Arena& each : arenas) {
+    largest = std::max(largest, each.pool.largest_free_bytes());
+    for (BlockPool::Index i = each.pool.first(); i != BlockPool::kNone; i = each.pool[i].after) {
+      if (each.pool[i].state != BlockPool::State::used) usable += each.pool[i].bytes;
+    }
   }
   std::string bound;
   if (request.bytes > limit_bytes) {
     bound = "the request alone exceeds the limit";
   } else if (request.bytes > capacity_bytes) {
     bound = fmt::format("the request alone exceeds the {} that can be mapped", size_text(capacity_bytes));
-  } else if (request.bytes <= free_here + below_limit) {
+  } else if (attempt.bytes <= usable) {
     bound = "fragmented, not full: free bytes would suffice, but not in one piece";
   } else if (attempt.device_full) {
     bound = "the device has no more memory, although the limit is not reached";
   } else {
-    bound = "live bytes and the request exceed the limit";
+    bound = slot_committed_bytes > 0 ? "live bytes, the pages of slots and the request exceed the limit"
+                                     : "live bytes and the request exceed the limit";
   }
   std::string text = fmt::format(
       "out of memory: '{}' ({}{}) asked for {} ({} bytes) in region {}: {}. Limit {}, reserved {}, allocated {}, "

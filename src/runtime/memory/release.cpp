@@ -97,15 +97,25 @@ void AllocatorState::complete(std::uint32_t allocation, const DependencySet& use
 }
 
 /// Ends those frees, of at most `limit` looked at in turn, whose uses their own stream is ordered after by now.
-void AllocatorState::sweep_pending(std::size_t limit) {
+bool AllocatorState::sweep_pending(std::size_t limit) {
+  bool any = false;
   std::uint32_t index = sweep_next != kNoIndex ? sweep_next : pending_first;
   while (index != kNoIndex && limit-- > 0) {
     const Allocation& a = allocations[index];
     const std::uint32_t after = a.pending_after;
-    if (ordered(a.uses, a.stream)) complete(index, DependencySet(a.uses));
+    if (ordered(a.uses, a.stream)) {
+      complete(index, DependencySet(a.uses));
+      any = true;
+    }
     index = after;
   }
   sweep_next = index;
+  return any;
+}
+
+bool AllocatorState::sweep_all() {
+  sweep_next = pending_first;
+  return sweep_pending(SIZE_MAX);
 }
 
 void AllocatorState::link_pending(std::uint32_t allocation) noexcept {

@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace headroom::detail {
@@ -17,6 +18,7 @@ void AllocatorState::commit_slots(std::size_t bytes) {
   request.region = Region::communication;
   if (bytes > capacity_bytes) refuse(attempt, request);
   const std::size_t wanted = round_up(bytes, page_bytes);
+  attempt.bytes = wanted - std::min(wanted, slot_committed_bytes);
   if (!extend_slots(lock, attempt, wanted)) {
     restore(attempt);
     refuse(attempt, request);
@@ -75,7 +77,7 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
   const Tag tag = tag_of(request.category, request.state);
   const Lock lock(mutex);
   expect_stream(stream);
-  sweep_pending(8);
+  sweep_pending(kSweep);
   const std::string name(request.name);
   if (offset % kGranuleBytes != 0 || offset > slot_committed_bytes || request.bytes > slot_committed_bytes - offset) {
     throw std::logic_error(
