@@ -45,7 +45,7 @@ class Lines {
                         step.skipped ? "  gradients not finite: no update" : ""));
       std::fflush(stdout);
     }
-    progress_.show(fmt::format("step {} of {}", step.step + 1, steps_));
+    progress_.show(fmt::format("step {} of {}", step.step, steps_));
   }
   void end() { progress_.clear(); }
 

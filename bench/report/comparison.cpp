@@ -40,12 +40,13 @@ std::optional<std::string> first_difference(const Outcome& a, const Outcome& b, 
   }
   for (std::size_t i = 0; i < a.steps.size(); ++i) {
     if (!equal(a.steps[i].loss, b.steps[i].loss, equivalence)) {
-      return fmt::format("loss of step {}: {:.9g} in a, {:.9g} in b", i, a.steps[i].loss, b.steps[i].loss);
+      return fmt::format("loss of step {}: {:.9g} in a, {:.9g} in b", a.steps[i].step, a.steps[i].loss,
+                         b.steps[i].loss);
     }
     if (equivalence == Equivalence::tolerance) continue;
     if (!equal(a.steps[i].gradient_norm, b.steps[i].gradient_norm, equivalence)) {
-      return fmt::format("gradient norm of step {}: {:.9g} in a, {:.9g} in b", i, a.steps[i].gradient_norm,
-                         b.steps[i].gradient_norm);
+      return fmt::format("gradient norm of step {}: {:.9g} in a, {:.9g} in b", a.steps[i].step,
+                         a.steps[i].gradient_norm, b.steps[i].gradient_norm);
     }
   }
   if (equivalence == Equivalence::bitwise && a.parameters_crc32c != b.parameters_crc32c) {

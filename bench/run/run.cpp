@@ -96,7 +96,6 @@ std::optional<StepRecord> Run::next() {
 }
 
 void Run::issue() {
-  memory_.mark_step(issued_);
   StepTransaction step =
       parameters_->begin_step({.data_cursor = static_cast<std::uint64_t>(first_sample(config_, issued_, 0, 0))});
   try {
