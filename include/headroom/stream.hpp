@@ -23,10 +23,10 @@ struct Operation {
   const char* name = "";  ///< A string with static lifetime.
   int unit = -1;          ///< The unit it works for, or -1.
   double flops = 0, bytes = 0;
-  std::function<void()> host;
-  std::function<Progress()> poll;
-  std::function<void(std::chrono::microseconds)> pause;
-  std::function<void(void* native_stream)> cuda;
+  std::function<void()> host = nullptr;
+  std::function<Progress()> poll = nullptr;
+  std::function<void(std::chrono::microseconds)> pause = nullptr;
+  std::function<void(void* native_stream)> cuda = nullptr;
 };
 
 class Event;

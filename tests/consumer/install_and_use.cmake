@@ -1,4 +1,4 @@
-# cmake -D build= -D work= -D config= -D source= -D compiler= -D generator= -D sanitize= -P install_and_use.cmake
+# cmake -D build= -D work= -D config= -D source= -D compiler= -D generator= -D sanitize= -D mpirun= -P install_and_use.cmake
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -30,6 +30,7 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/trainer -B ${work}/trainer -G 
     -D CMAKE_PREFIX_PATH=${work}/prefix)
 run(${CMAKE_COMMAND} --build ${work}/trainer --config ${config})
 run(${work}/trainer/trainer)
+run(${mpirun} --oversubscribe --allow-run-as-root --bind-to none -n 2 ${work}/trainer/trainer)
 if(EXISTS ${build}/headroom)
   run(${work}/prefix/bin/headroom --version)
 endif()
