@@ -62,7 +62,7 @@ TEST(StepFaults, RankThrowsInMidStepAndGoes_PeersAreToldAndDoNotHang) {
   for (const int rank : {0, 1}) {
     const Told& peer = all[static_cast<std::size_t>(rank)];
     EXPECT_EQ(peer.fault, Fault::exception);
-    EXPECT_NE(peer.text.find("rank 2: the step was abandoned before backward 2"), std::string::npos) << peer.text;
+    EXPECT_NE(peer.text.find("(rank 2): the step was abandoned before backward 2"), std::string::npos) << peer.text;
   }
 }
 
@@ -86,7 +86,7 @@ TEST(StepFaults, TwoRanksFail_TheGravestOfTheLowestRankWins) {
                          }
                          step.commit(*model.adamw);
                        }),
-                  Fault::order, 2, "rank 2: expected forward 1");
+                  Fault::order, 2, "(rank 2): expected forward 1");
 }
 
 TEST(StepFaults, PolicyDiffersOnOneRank_PrepareNamesTheDifferenceOnAllRanks) {
@@ -132,7 +132,7 @@ TEST(StepFaults, LimitTooSmallOnOneRank_PrepareRefusesOnAllRanks) {
     return "";
   });
   EXPECT_EQ(texts[0], texts[1]);
-  EXPECT_NE(texts[0].find("rank 1: "), std::string::npos) << texts[0];
+  EXPECT_NE(texts[0].find("(rank 1): "), std::string::npos) << texts[0];
 }
 
 /// The visits of one step, in order: where an allocation can be refused.

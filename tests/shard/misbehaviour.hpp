@@ -16,7 +16,7 @@ struct Misbehaviour {
   std::string name;
   std::function<void(Job&, int culprit)> act;
   Fault fault;
-  std::string says;  ///< After "rank R: ".
+  std::string says;  ///< After "(rank R): ".
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Misbehaviour& misbehaviour) {

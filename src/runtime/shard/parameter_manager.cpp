@@ -140,6 +140,7 @@ void ParameterManager::prepare() {
   detail::settle_abandoned(state);
   // A rank that cannot, tells it to all before anybody throws.
   Fault fault = Fault::none;
+  OutOfMemory::Details details;
   std::string text;
   try {
     detail::plan_paths(state);
@@ -147,6 +148,7 @@ void ParameterManager::prepare() {
     text = detail::describe(state);
   } catch (const OutOfMemory& refusal) {
     fault = Fault::allocation;
+    details = refusal.details();
     text = refusal.what();
   } catch (const InvalidInput& error) {
     fault = Fault::bad_input;
@@ -156,9 +158,10 @@ void ParameterManager::prepare() {
   const detail::Verdict verdict = detail::vote(
       control, {detail::Stage::prepare, fault, static_cast<std::uint64_t>(state.epoch), detail::stable_hash(text), 0});
   if (verdict.fault != Fault::none) {
-    const std::string cause = fmt::format("rank {}: {}", verdict.rank, detail::share_text(control, text, verdict.rank));
+    const std::string cause = fmt::format("the run cannot be prepared (rank {}): {}", verdict.rank,
+                                          detail::share_text(control, text, verdict.rank));
     if (verdict.fault == Fault::allocation) {
-      throw OutOfMemory(cause, {});
+      throw OutOfMemory(cause, details);
     }
     if (verdict.fault == Fault::bad_input) {
       throw InvalidInput(cause);

@@ -90,7 +90,7 @@ void vote_or_throw(ManagerState& state, Stage stage, Fault fault, const std::str
   if (verdict.fault != Fault::none) {
     state.group_over = state.group_over || verdict.fault == Fault::left;
     const std::string cause = share_text(control, reason, verdict.rank);
-    throw StepAborted(fmt::format("step {} was dropped: rank {}: {}", state.epoch + 1, verdict.rank, cause),
+    throw StepAborted(fmt::format("step {} was dropped (rank {}): {}", state.epoch + 1, verdict.rank, cause),
                       verdict.fault, verdict.rank);
   }
   if (!verdict.same_stage || !verdict.same_hash) {
