@@ -72,7 +72,7 @@ struct StreamOptions {
 /// Owns a FIFO of asynchronous work on one device. Move-only; the destructor drains and never throws.
 class Stream {
  public:
-  explicit Stream(const Device& device, StreamOptions options = {});
+  explicit Stream(const Device& device, const StreamOptions& options = {});
   Stream(Stream&& other) noexcept;
   Stream& operator=(Stream&& other) noexcept;
   Stream(const Stream&) = delete;

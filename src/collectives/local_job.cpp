@@ -128,7 +128,7 @@ Outcome run_rank(int rank, const HostOptions& host, const std::shared_ptr<LocalW
   } catch (...) {
     // Everything that the body owned is gone, its streams drained: from here on no peer can touch this rank's memory.
     const std::exception_ptr error = std::current_exception();
-    const Outcome outcome{error, is_consequence(error, world->aborted())};
+    Outcome outcome{error, is_consequence(error, world->aborted())};
     world->abort(fmt::format("rank {} failed: {}", rank, text_of(error)).c_str());
     return outcome;
   }

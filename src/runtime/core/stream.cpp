@@ -31,7 +31,7 @@ void StreamRef::synchronize() const { synchronize(issued()); }
 void StreamRef::synchronize(Ticket ticket) const { backend_->synchronize(id_, ticket); }
 bool StreamRef::failed() const { return backend_->failed(id_); }
 
-Stream::Stream(const Device& device, StreamOptions options)
+Stream::Stream(const Device& device, const StreamOptions& options)
     : device_(device), id_(device_.backend().create_stream(options)), owns_(true) {}
 
 Stream::Stream(Stream&& other) noexcept
