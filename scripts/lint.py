@@ -39,7 +39,7 @@ def fingerprint(entry, salt):
 
 
 def lint(tidy, build, entry, stamp):
-    command = [tidy, "--quiet", "-p", build, "--extra-arg=-Wno-unknown-warning-option", entry["file"]]
+    command = [tidy, "--quiet", "-p", build, "--extra-arg=-Wno-unknown-pragmas", entry["file"]]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode == 0:
         stamp.touch()
@@ -52,7 +52,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("paths", nargs="*", default=["src", "bench"])
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     tidy = shutil.which("clang-tidy")
     if not tidy:
         print("clang-tidy is not installed")
