@@ -21,11 +21,11 @@ LAYERS = {  # The longest matching folder decides.
 }
 PUBLIC_HEADERS = {
     0: "error tensor device stream trace crc32c",
-    1: "events allocator",
+    1: "events buffer allocator",
     2: "kernels",
     3: "communicator",
-    4: "schedule",
-    5: "layout parameters optimizer",
+    4: "schedule_op schedule",
+    5: "layout step parameters optimizer",
     6: "headroom",
 }
 PUBLIC = "include/headroom"

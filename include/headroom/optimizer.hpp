@@ -21,7 +21,7 @@ struct AdamWOptions {
 /// allocated, and zeroed, at construction: after the last add_unit. Throws: OutOfMemory; InvalidInput on an option.
 class AdamW {
  public:
-  AdamW(ParameterManager& parameters, const AdamWOptions& options = {});
+  explicit AdamW(ParameterManager& parameters, const AdamWOptions& options = {});
 
   [[nodiscard]] const AdamWOptions& options() const noexcept { return options_; }
   /// Takes effect at the next commit. Throws: InvalidInput.
