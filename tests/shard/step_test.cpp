@@ -90,14 +90,18 @@ INSTANTIATE_TEST_SUITE_P(Host, StepExecutors,
                                                                            : "seeded" + std::to_string(host.param.seed);
                          });
 
-TEST(Step, ManyRanks_EqualOneRankWithTheSameGlobalBatch) {
+TEST(Step, ManyRanksAndMicroBatches_EqualOneRankWithTheSameGlobalBatch) {
   for (const int world : {2, 3, 4}) {
-    for (const bool tied : {false, true}) {
-      const Outcome alone = train_world(1, {}, {.micro_batches = world, .tied = tied}, 5)[0];
-      const Outcome sharded = train_world(world, {}, {.micro_batches = 1, .tied = tied}, 5)[0];
-      for (std::size_t i = 0; i < alone.losses.size(); ++i) {
-        EXPECT_NEAR(sharded.losses[i], alone.losses[i], 1e-5 * std::abs(alone.losses[i])) << "world " << world;
-        EXPECT_NEAR(sharded.norms[i], alone.norms[i], 1e-5 * std::abs(alone.norms[i])) << "world " << world;
+    for (const int micro_batches : {1, 2}) {
+      for (const bool tied : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "world " << world << ", micro-batches " << micro_batches << ", tied "
+                                        << tied);
+        const Outcome alone = train_world(1, {}, {.micro_batches = world * micro_batches, .tied = tied}, 5)[0];
+        const Outcome sharded = train_world(world, {}, {.micro_batches = micro_batches, .tied = tied}, 5)[0];
+        for (std::size_t i = 0; i < alone.losses.size(); ++i) {
+          EXPECT_NEAR(sharded.losses[i], alone.losses[i], 1e-5 * std::abs(alone.losses[i]));
+          EXPECT_NEAR(sharded.norms[i], alone.norms[i], 1e-5 * std::abs(alone.norms[i]));
+        }
       }
     }
   }
