@@ -71,10 +71,10 @@ std::string AllocatorState::refusal_text(const Attempt& attempt, const Allocatio
     bound = "the request alone exceeds the limit";
   } else if (request.bytes > capacity_bytes) {
     bound = fmt::format("the request alone exceeds the {} that can be mapped", size_text(capacity_bytes));
-  } else if (attempt.bytes <= usable) {
-    bound = "fragmented, not full: free bytes would suffice, but not in one piece";
   } else if (attempt.device_full) {
     bound = "the device has no more memory, although the limit is not reached";
+  } else if (attempt.bytes <= usable) {
+    bound = "fragmented, not full: free bytes would suffice, but not in one piece";
   } else {
     bound = slot_committed_bytes > 0 ? "live bytes, the pages of slots and the request exceed the limit"
                                      : "live bytes and the request exceed the limit";
