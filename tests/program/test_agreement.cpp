@@ -109,7 +109,7 @@ TEST(RunChecked, CauseOnAHigherRank_GoesBeforeItsConsequence) {
       if (rank == 1) throw std::runtime_error("the cause");
     });
   });
-  for (const std::string& text : texts) EXPECT_NE(text.find("the cause (rank 1)"), std::string::npos) << text;
+  for (const std::string& text : texts) EXPECT_NE(text.find("(rank 1): the cause"), std::string::npos) << text;
 }
 
 TEST(ExitCodes, EachErrorClass_HasTheContractsCode) {

@@ -189,11 +189,7 @@ TEST(BadInput, OfRanksAsThreads_IsOneError) {
 TEST(BadInput, UnderMpi_IsOneErrorOfAllRanks) {
   const TemporaryFolder folder;
   const std::vector<Case> files = cases_of_files(folder);
-  std::vector<Case> cases{{small({"--seq=0"}), "--seq"},
-                          {{"retrain"}, "retrain"},
-                          {small({"--budget=1GiB"}), "--budget"},
-                          {{"train", "--heads=7"}, "a divisor of --width 512"},
-                          {small({"--ranks=2"}), "--ranks"}};
+  std::vector<Case> cases{{small({"--seq=0"}), "--seq"}, {small({"--ranks=2"}), "--ranks"}};
   cases.insert(cases.end(), {files[1], files[9], files[14], files[16]});
   for (const Case& bad : cases) {
     SCOPED_TRACE(text_of(bad.arguments));
@@ -211,6 +207,13 @@ TEST(BadInput, OptionsThatDifferBetweenRanks_AreOneErrorWithBothValuesAndTheRank
 }
 
 TEST(BadInput, OfOneRankAlone_IsItsErrorOnAll) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("trace1"));  // A folder in the place of rank 1's file.
+  const std::vector<std::string> trace = small({"--trace", folder.path("trace{rank}")});
+  expect_refused(run_headroom_ranks({trace, trace}), "trace1 (rank 1): expected a file, found a folder");
+  std::vector<std::string> threads = trace;
+  threads.emplace_back("--ranks=2");
+  expect_refused(run_headroom(threads), "trace1 (rank 1): expected a file, found a folder");
   expect_refused(run_headroom_ranks({small({}), small({"--seq=x"})}), "--seq (rank 1)");
   expect_refused(run_headroom_ranks({small({"--heads=3"}), small({})}), "--heads (rank 0)");
 }

@@ -63,8 +63,9 @@ TEST(Options, ResolvedSpelling_ReadsBackAsTheSameConfig) {
                                      {"data", "/b"},
                                      {"data", "/a"},
                                      {"quiet", "true"}});
+  const nlohmann::ordered_json json = to_json(config);
   std::vector<Setting> settings;
-  for (const auto& item : to_json(config).items()) {
+  for (const auto& item : json.items()) {
     if (item.value().is_null()) continue;
     if (item.value().is_array()) {
       for (const auto& element : item.value()) settings.push_back({item.key(), element.get<std::string>()});
@@ -73,7 +74,7 @@ TEST(Options, ResolvedSpelling_ReadsBackAsTheSameConfig) {
           {item.key(), item.value().is_string() ? item.value().get<std::string>() : item.value().dump()});
     }
   }
-  EXPECT_EQ(to_json(make_config(settings)), to_json(config));
+  EXPECT_EQ(to_json(make_config(settings)), json);
   EXPECT_EQ(config.memory_limit_bytes, std::size_t{3} << 30);
 }
 
