@@ -18,14 +18,12 @@ struct StepState;
 /// One unit on one rank: what stays, and what comes and goes during a step.
 struct UnitState {
   FlatLayout layout;
-  Buffer shard, gradient_shard;    ///< [shard_numel], f32.
-  Buffer full, gradient;           ///< [padded_numel], f32; slots. At world size 1: views of the two above.
-  Ticket gathered = 0;             ///< On the gather stream: `full` is complete.
-  Ticket gradient_begun = 0;       ///< On compute: the fill that begins `gradient`.
-  Ticket computed = 0;             ///< On compute: the last use of `gradient` before its reduction.
-  Ticket reduced = 0;              ///< On the reduce stream.
-  bool reduction_pending = false;  ///< Issued, and compute has not waited for it.
-  bool gradient_written = false;   ///< The gradient shard holds a micro-batch of this step.
+  Buffer shard, gradient_shard;      ///< [shard_numel], f32.
+  Buffer full, gradient;             ///< [padded_numel], f32; slots. At world size 1: views of the two above.
+  Ticket gathered = 0;               ///< On the gather stream: `full` is complete.
+  Ticket gradient_begun = 0;         ///< On compute: the fill that begins `gradient`.
+  std::size_t gradient_last_op = 0;  ///< The operation at which the slot of `gradient` ends.
+  bool gradient_written = false;     ///< The gradient shard holds a micro-batch of this step.
 
   [[nodiscard]] TensorView shard_view() const;
   [[nodiscard]] TensorView gradient_shard_view() const;

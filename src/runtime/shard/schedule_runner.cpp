@@ -77,6 +77,7 @@ void begin_gradient(StepState& step, std::size_t at, int index) {
     return;
   }
   if (step.plan->slot_at[at] >= 0) {
+    unit.gradient_last_op = slot_of(step, at).last_op;
     unit.gradient = take_slot(step, at, Category::gradient_full, UseState::computing, state.compute);
     kernels::fill(full_view(unit, unit.gradient), 0, {state.compute, index});
     unit.gradient_begun = state.compute.issued();
@@ -118,19 +119,8 @@ void reduce_scatter(StepState& step, std::size_t at, int index) {
     kernels::accumulate(reduced, unit.gradient_shard_view(), {state.reduce, index});
     part.last_use(state.reduce, state.reduce.issued());
   }
-  const std::size_t begun_at =
-      static_cast<std::size_t>(std::find_if(step.plan->slots.slots.begin(), step.plan->slots.slots.end(),
-                                            [&](const SlotPlan::Slot& slot) {
-                                              return slot.use == SlotPlan::Slot::Use::gradient && slot.unit == index &&
-                                                     slot.first_op < at && slot.last_op > at;
-                                            }) -
-                               step.plan->slots.slots.begin());
-  if (begun_at == step.plan->slots.slots.size()) {
-    throw std::logic_error(
-        fmt::format("schedule line {}: no gradient slot of unit '{}' is live", at, unit.layout.unit));
-  }
-  step.reducing.push_back({index, std::move(unit.gradient), step.plan->slots.slots[begun_at].last_op,
-                           unit.gradient_begun, computed, state.reduce.issued()});
+  step.reducing.push_back(
+      {index, std::move(unit.gradient), unit.gradient_last_op, unit.gradient_begun, computed, state.reduce.issued()});
 }
 
 /// Orders compute after every reduction whose gradient ends at or before operation `at`, and frees those gradients.
