@@ -7,8 +7,10 @@
 
 #include <headroom/communicator.hpp>
 
+#include <poll.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <cstdio>
 
 namespace headroom::bench {
@@ -17,7 +19,7 @@ namespace {
 void start_logging(const std::string& level) {
   const auto logger =
       std::make_shared<spdlog::logger>("headroom", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  logger->set_pattern("headroom: %l: %v");
+  logger->set_pattern("[headroom %l] %v");
   logger->set_level(spdlog::level::from_str(level));
   spdlog::set_default_logger(logger);
 }
@@ -69,6 +71,13 @@ void refuse_ranks(const CommandLine& line) {
   refuse(line.ab.b);
 }
 
+// Without communicators no rank can tell another that it speaks: the lowest one alive does, and its abort ends the
+// others while they wait here.
+void wait_for_turn(int rank) {
+  constexpr int kTurnMilliseconds = 500, kTurns = 4;
+  static_cast<void>(::poll(nullptr, 0, kTurnMilliseconds * std::min(rank, kTurns)));
+}
+
 /// Every rank votes on every way out, so that each knows what all do next and one of them prints.
 int run_under_mpi(const std::vector<std::string>& argv) {
   CommandLine line;
@@ -98,9 +107,11 @@ int run_under_mpi(const std::vector<std::string>& argv) {
   const std::optional<Failure> cannot_vote =
       is_peer_gone ? failure : attempt(rank, [&] { agreed = vote(*control, failure); });
   if (cannot_vote) {
-    const int code = finish(failure ? failure : cannot_vote);
-    job.abort(code, failure ? failure->text.c_str() : cannot_vote->text.c_str());
-    return code;
+    wait_for_turn(rank);
+    const Failure& worst = failure ? *failure : *cannot_vote;
+    print_error(worst);
+    job.abort(worst.exit_code, worst.text.c_str());
+    return worst.exit_code;
   }
   if (rank == 0) return finish(agreed);
   return agreed ? agreed->exit_code : 0;
