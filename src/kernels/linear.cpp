@@ -4,7 +4,7 @@ namespace headroom::kernels::host {
 
 void linear_forward(const Linear& shape, const float* x, const float* w, const float* bias, const float* residual,
                     float* y) {
-  const auto [rows, in, out] = shape;
+  const std::int64_t rows = shape.rows, in = shape.in, out = shape.out;
   for (std::int64_t row = 0; row < rows; ++row) {  // the product is added to what is written here: no pass after it
     float* to = y + row * out;
     if (residual == nullptr) {
@@ -21,7 +21,7 @@ void linear_forward(const Linear& shape, const float* x, const float* w, const f
 
 void linear_backward(const Linear& shape, const float* dy, const float* x, const float* w,
                      const LinearGradients& gradients) {
-  const auto [rows, in, out] = shape;
+  const std::int64_t rows = shape.rows, in = shape.in, out = shape.out;
   gemm({rows, in, out}, {dy, out}, {w, out, true}, 1.0F, 0.0F, {gradients.dx, in});
   gemm({in, out, rows}, {x, in, true}, {dy, out}, 1.0F, 1.0F, {gradients.dw, out});
   float* dbias = gradients.dbias;
