@@ -9,11 +9,11 @@ namespace {
 constexpr int kScanAll = INT_MAX;
 }  // namespace
 
-std::optional<Buffer> AllocatorState::allocate(const AllocationRequest& request, StreamRef stream, bool must) {
+Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stream, bool must) {
   const Tag tag = tag_of(request.category, request.state);
   Lock lock(mutex);
   expect_stream(stream);
-  sweep_pending(kSweep);
+  if (pending_first != kNoIndex) sweep_pending(kSweep);
   const bool possible = request.bytes <= capacity_bytes;
   Attempt attempt{possible ? round_up(request.bytes, kGranuleBytes) : request.bytes, stream, request.region};
   const std::uint32_t index = add_allocation(request, attempt.bytes, tag, request.region, stream);
@@ -32,7 +32,7 @@ std::optional<Buffer> AllocatorState::allocate(const AllocationRequest& request,
   }
   if (block == BlockPool::kNone && attempt.bytes > 0) {
     allocations.remove(index);
-    return std::nullopt;
+    return {};
   }
   Allocation& allocation = allocations[index];
   allocation.block = block;
@@ -69,7 +69,7 @@ BlockPool::Index AllocatorState::place(Lock& lock, Attempt& attempt) {
     if (block == BlockPool::kNone) block = grow(attempt, true);
     if (block != BlockPool::kNone) {
       const BlockPool::Block& found = arena(attempt.region).pool[block];
-      if (found.state == BlockPool::State::pending) finish_free(found.owner);
+      if (found.state == BlockPool::State::pending) finish_free(found.owner, backend.now_ns());
       return block;
     }
     if (!fits_after_waiting(attempt)) break;

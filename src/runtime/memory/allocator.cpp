@@ -12,11 +12,12 @@ CachingAllocator::CachingAllocator(const Device& device, const AllocatorOptions&
 CachingAllocator::~CachingAllocator() = default;
 
 Buffer CachingAllocator::allocate(const AllocationRequest& request, StreamRef stream) {
-  return *state_->allocate(request, stream, true);
+  return state_->allocate(request, stream, true);
 }
 
 std::optional<Buffer> CachingAllocator::try_allocate(const AllocationRequest& request, StreamRef stream) {
-  return state_->allocate(request, stream, false);
+  Buffer buffer = state_->allocate(request, stream, false);
+  return buffer ? std::optional<Buffer>(std::move(buffer)) : std::nullopt;
 }
 
 void CachingAllocator::commit_slots(std::size_t bytes) { state_->commit_slots(bytes); }

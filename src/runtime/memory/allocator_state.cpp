@@ -46,7 +46,7 @@ void AllocatorState::expect_stream(StreamRef stream) {
   streams[stream.id()].seen = true;
 }
 
-bool AllocatorState::ordered(const DependencySet& uses, StreamId stream) const {
+bool AllocatorState::ordered_after_others(const DependencySet& uses, StreamId stream) const {
   for (const StreamUse& use : uses.uses()) {
     if (use.stream != stream && backend.knows(stream, use.stream) < use.ticket) return false;
   }
@@ -85,7 +85,7 @@ void AllocatorState::begin_live(std::uint32_t index) {
   increase(stats.requested_bytes, allocation.requested_bytes);
   increase(stats.regions[static_cast<std::size_t>(allocation.region)].allocated_bytes, allocation.bytes);
   stats.tag_bytes[static_cast<std::size_t>(allocation.tag)] += allocation.bytes;
-  allocation.event = emit(event_of(allocation, AllocatorEvent::Kind::alloc));
+  allocation.event = record(AllocatorEvent::Kind::alloc, allocation, backend.now_ns()).number;
   if (highest) peaks.reach(allocation.event, stats.allocated_bytes.current, stats.tag_bytes);
 }
 
@@ -93,9 +93,17 @@ std::byte* AllocatorState::address(const Allocation& allocation) const noexcept 
   return (allocation.slot ? slot_base : arena(allocation.region).base) + allocation.offset;
 }
 
-AllocatorEvent AllocatorState::event_of(const Allocation& allocation, AllocatorEvent::Kind kind) const noexcept {
-  AllocatorEvent event;
+AllocatorEvent& AllocatorState::record(AllocatorEvent::Kind kind) {
+  AllocatorEvent& event = log.append();
   event.kind = kind;
+  event.time_ns = backend.now_ns();
+  return event;
+}
+
+AllocatorEvent& AllocatorState::record(AllocatorEvent::Kind kind, const Allocation& allocation, std::int64_t now_ns) {
+  AllocatorEvent& event = log.append();
+  event.kind = kind;
+  event.time_ns = now_ns;
   event.allocation = allocation.id;
   event.address = reinterpret_cast<std::uintptr_t>(address(allocation));
   event.bytes = allocation.bytes;
@@ -106,11 +114,6 @@ AllocatorEvent AllocatorState::event_of(const Allocation& allocation, AllocatorE
   event.tag = allocation.tag;
   event.region = allocation.region;
   return event;
-}
-
-std::uint64_t AllocatorState::emit(AllocatorEvent event) {
-  event.time_ns = backend.now_ns();
-  return log.add(event);
 }
 
 void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std::byte* at, std::size_t bytes,
@@ -125,17 +128,14 @@ void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std:
     decrease(of_region, bytes);
     ++stats.num_device_free;
   }
-  AllocatorEvent event;
-  event.kind = kind;
+  AllocatorEvent& event = record(kind);
   event.region = region;
   event.address = reinterpret_cast<std::uintptr_t>(at);
   event.bytes = bytes;
   event.stream = stream;
-  emit(event);
 }
 
-void AllocatorState::settle_peak() {
-  if (!peaks.wants_list()) return;
+void AllocatorState::list_peak() {
   peaks.begin_list();
   for (std::uint32_t i = 0; i < allocations.size(); ++i) {
     Allocation& a = allocations[i];
@@ -153,11 +153,9 @@ void AllocatorState::settle_peak() {
 void AllocatorState::mark_step(std::int64_t step) {
   const Lock lock(mutex);
   static_cast<void>(sweep_all());
-  AllocatorEvent event;
-  event.kind = AllocatorEvent::Kind::step;
+  AllocatorEvent& event = record(AllocatorEvent::Kind::step);
   event.allocation = static_cast<std::uint64_t>(step);
   event.name = log.intern("step");
-  emit(event);
   peaks.mark_step(step);
 }
 
@@ -171,11 +169,9 @@ void AllocatorState::mark_unit(int unit, const char* phase, const char* operatio
     const std::uint32_t name = log.intern(std::string(phase) + ' ' + operation);
     found = unit_marks.insert(unit_marks.end(), UnitMark{phase, operation, name});
   }
-  AllocatorEvent event;
-  event.kind = AllocatorEvent::Kind::unit;
+  AllocatorEvent& event = record(AllocatorEvent::Kind::unit);
   event.unit = unit;
   event.name = found->name;
-  emit(event);
   peaks.mark_unit(unit, phase, operation);
 }
 

@@ -79,7 +79,8 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   [[nodiscard]] static AllocatorState& of(const CachingAllocator& allocator) { return *allocator.state_; }
 
   // Entry points.
-  [[nodiscard]] std::optional<Buffer> allocate(const AllocationRequest& request, StreamRef stream, bool must);
+  /// An empty buffer, or (`must`) OutOfMemory, where the ladder ends.
+  [[nodiscard]] Buffer allocate(const AllocationRequest& request, StreamRef stream, bool must);
   void commit_slots(std::size_t bytes);
   [[nodiscard]] Buffer allocate_slot(std::size_t offset, const AllocationRequest& request, StreamRef stream);
   void release(std::uint32_t allocation, std::uint32_t share) noexcept;
@@ -135,7 +136,7 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   [[nodiscard]] Ticket mark_of(StreamId stream);
   Ticket raise_ceiling(StreamId stream, Ticket ticket) noexcept;
   /// Logs the end of its free and forgets it; its block, if any, is the caller's matter.
-  void finish_free(std::uint32_t allocation);
+  void finish_free(std::uint32_t allocation, std::int64_t now_ns);
   /// The uses of a pending allocation are ordered, or over (`uses` empty): its block is free again.
   void complete(std::uint32_t allocation, const DependencySet& uses);
   [[nodiscard]] bool sweep_all();
@@ -145,15 +146,25 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
 
   // allocator_state.cpp
   void expect_stream(StreamRef stream);
-  [[nodiscard]] bool ordered(const DependencySet& uses, StreamId stream) const;
+  /// True where work enqueued on `stream` from now on comes after all `uses`.
+  [[nodiscard]] bool ordered(const DependencySet& uses, StreamId stream) const {
+    const std::span<const StreamUse> known = uses.uses();
+    if (known.size() == 1 && known[0].stream == stream) return true;
+    return uses.empty() || ordered_after_others(uses, stream);
+  }
+  [[nodiscard]] bool ordered_after_others(const DependencySet& uses, StreamId stream) const;
   [[nodiscard]] std::uint32_t add_allocation(const AllocationRequest& request, std::size_t bytes, Tag tag,
                                              Region region, StreamRef stream);
   void begin_live(std::uint32_t index);  ///< Event and statistics of an allocation that has its place.
   [[nodiscard]] std::byte* address(const Allocation& allocation) const noexcept;
-  AllocatorEvent event_of(const Allocation& allocation, AllocatorEvent::Kind kind) const noexcept;
-  std::uint64_t emit(AllocatorEvent event);
+  /// Appends an event to the log, for the caller to complete.
+  AllocatorEvent& record(AllocatorEvent::Kind kind);
+  AllocatorEvent& record(AllocatorEvent::Kind kind, const Allocation& allocation, std::int64_t now_ns);
   void note_mapping(AllocatorEvent::Kind kind, Region region, std::byte* at, std::size_t bytes, StreamId stream);
-  void settle_peak();  ///< Before anything is freed or renamed: takes the list of a new peak's blocks.
+  void settle_peak() {
+    if (peaks.wants_list()) list_peak();
+  }
+  void list_peak();  ///< Before anything is freed or renamed: takes the list of a new peak's blocks.
 
   // check.cpp
   void check_allocations() const;

@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace headroom::detail {
 
 BlockPool::Index BlockPool::make() {
   if (unused_ != kNone) {
     const Index index = unused_;
-    unused_ = blocks_[index].after;
-    blocks_[index] = Block{};
+    unused_ = std::exchange(blocks_[index].after, kNone);
     return index;
   }
   blocks_.emplace_back();
   return static_cast<Index>(blocks_.size() - 1);
-}
-
-void BlockPool::prepare() {
-  if (blocks_.capacity() - blocks_.size() < kSpare) blocks_.reserve(2 * blocks_.capacity() + 64);
 }
 
 void BlockPool::drop(Index index) noexcept {
@@ -214,7 +210,7 @@ void BlockPool::check() const {
 
 void BlockPool::check_lists(std::size_t linked) const {
   for (std::size_t c = 0; c < SizeClasses::kCount; ++c) {
-    require((classes_.next(c) == c) == (lists_[c] != kNone), "class bitmap disagrees with its list, class", c);
+    require(classes_.contains(c) == (lists_[c] != kNone), "class bitmap disagrees with its list, class", c);
     Index before = kNone;
     for (Index i = lists_[c]; i != kNone; before = i, i = blocks_[i].list_after) {
       const Block& block = blocks_[i];

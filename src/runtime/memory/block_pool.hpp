@@ -35,7 +35,9 @@ class BlockPool {
   [[nodiscard]] Index find(std::size_t bytes, Ready&& ready, int scan = kScan) const;
 
   /// Makes room for one take() and one grow(), which then do not throw.
-  void prepare();
+  void prepare() {
+    if (blocks_.capacity() - blocks_.size() < kSpare) blocks_.reserve(2 * blocks_.capacity() + 64);
+  }
   /// Makes the first `bytes` of a free or pending block used; the rest is free with the same uses.
   void take(Index index, std::size_t bytes, std::uint32_t owner);
   /// A used block becomes pending, or free and coalesced.

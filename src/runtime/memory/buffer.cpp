@@ -34,7 +34,7 @@ void AllocatorState::retag(std::uint32_t allocation, Tag tag) {
   stats.tag_bytes[static_cast<std::size_t>(a.tag)] -= a.bytes;
   stats.tag_bytes[static_cast<std::size_t>(tag)] += a.bytes;
   a.tag = tag;
-  emit(event_of(a, AllocatorEvent::Kind::retag));
+  record(AllocatorEvent::Kind::retag, a, backend.now_ns());
 }
 
 Buffer AllocatorState::view(const Buffer& of, std::size_t offset, std::size_t bytes, std::string_view name) {
@@ -49,11 +49,11 @@ Buffer AllocatorState::view(const Buffer& of, std::size_t offset, std::size_t by
   view.bytes = bytes;
   view.name = id;
   ++a.shares;
-  AllocatorEvent event = event_of(a, AllocatorEvent::Kind::view);
+  AllocatorEvent& event = record(AllocatorEvent::Kind::view, a, backend.now_ns());
   event.address += view.offset;
   event.bytes = event.requested_bytes = bytes;
   event.name = id;
-  view.event = emit(event);
+  view.event = event.number;
   Buffer buffer = hand_out(of.block_, of.data_ + offset);
   buffer.bytes_ = bytes;
   buffer.share_ = index + 1;

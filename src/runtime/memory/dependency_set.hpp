@@ -20,10 +20,26 @@ class DependencySet {
  public:
   static constexpr std::size_t kCapacity = 4;
 
-  void add(StreamId stream, Ticket ticket) noexcept;
-  void merge(const DependencySet& other) noexcept;
-  void collapse() noexcept;
-  void clear() noexcept;
+  void add(StreamId stream, Ticket ticket) noexcept {
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (uses_[i].stream != stream) continue;
+      if (uses_[i].ticket < ticket) uses_[i].ticket = ticket;
+      return;
+    }
+    insert(stream, ticket);
+  }
+  void merge(const DependencySet& other) noexcept {
+    if (other.collapsed_) collapse();
+    for (const StreamUse& use : other.uses()) add(use.stream, use.ticket);
+  }
+  void collapse() noexcept {
+    size_ = 0;
+    collapsed_ = true;
+  }
+  void clear() noexcept {
+    size_ = 0;
+    collapsed_ = false;
+  }
 
   [[nodiscard]] bool collapsed() const noexcept { return collapsed_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0 && !collapsed_; }
@@ -32,6 +48,8 @@ class DependencySet {
   friend bool operator==(const DependencySet& a, const DependencySet& b) noexcept;
 
  private:
+  void insert(StreamId stream, Ticket ticket) noexcept;
+
   std::array<StreamUse, kCapacity> uses_;
   std::uint32_t size_ = 0;
   bool collapsed_ = false;

@@ -4,26 +4,26 @@
 
 namespace headroom::detail {
 
-std::uint64_t EventLog::add(AllocatorEvent event) {
-  event.number = count_++;
-  if (capacity_ == 0) return event.number;
+void EventLog::enter_chunk() {
   const std::size_t chunk = position_ / kChunk;
   if (chunk == chunks_.size()) {
-    const std::size_t size = std::min(kChunk, capacity_ - chunk * kChunk);
-    chunks_.push_back(std::make_unique<AllocatorEvent[]>(size));
+    chunks_.push_back(std::make_unique<AllocatorEvent[]>(std::min(kChunk, ring_ - chunk * kChunk)));
   }
-  chunks_[chunk][position_ % kChunk] = event;
-  if (++position_ == capacity_) position_ = 0;
-  return event.number;
+  chunk_ = chunks_[chunk].get();
 }
 
 std::uint32_t EventLog::intern(std::string_view name) {
-  const auto found = index_.find(name);
-  if (found != index_.end()) return found->second;
-  const auto id = static_cast<std::uint32_t>(names_.size());
-  names_.emplace_back(name);
-  index_.emplace(std::string(name), id);
-  return id;
+  const auto place = reinterpret_cast<std::uintptr_t>(name.data());
+  Recent& recent = recent_[(place ^ (place >> 6U)) % recent_.size()];
+  if (recent.text == name.data() && recent.text != nullptr && names_[recent.id] == name) return recent.id;
+  auto found = index_.find(name);
+  if (found == index_.end()) {
+    const auto id = static_cast<std::uint32_t>(names_.size());
+    names_.emplace_back(name);
+    found = index_.emplace(std::string(name), id).first;
+  }
+  recent = {name.data(), found->second};
+  return found->second;
 }
 
 std::vector<AllocatorEvent> EventLog::since(std::uint64_t number) const {

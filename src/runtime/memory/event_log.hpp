@@ -2,6 +2,7 @@
 
 #include <headroom/events.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,10 +14,17 @@ namespace headroom::detail {
 /// The last `capacity` events, numbered densely from 0, and the names they refer to. Memory is taken as it fills.
 class EventLog {
  public:
-  explicit EventLog(std::size_t capacity) : capacity_(capacity) {}
+  explicit EventLog(std::size_t capacity) : capacity_(capacity), ring_(capacity > 0 ? capacity : 1) {}
 
-  /// Numbers the event and keeps it; returns its number.
-  std::uint64_t add(AllocatorEvent event);
+  /// The next event, numbered, for the caller to fill in; valid until the next call.
+  [[nodiscard]] AllocatorEvent& append() {
+    if (position_ % kChunk == 0) enter_chunk();
+    AllocatorEvent& event = chunk_[position_ % kChunk];
+    if (++position_ == ring_) position_ = 0;
+    event = AllocatorEvent{};
+    event.number = count_++;
+    return event;
+  }
   [[nodiscard]] std::uint32_t intern(std::string_view name);
 
   /// The kept events from `number` on, oldest first.
@@ -31,13 +39,22 @@ class EventLog {
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
   static constexpr std::size_t kChunk = 4096;  ///< Events.
+  void enter_chunk();
 
-  std::size_t capacity_;
+  /// The id last found for a name at this address, if it still says the same: callers use few literals.
+  struct Recent {
+    const char* text = nullptr;
+    std::uint32_t id = 0;
+  };
+
+  std::size_t capacity_, ring_;  ///< One event is kept where none is wanted, and never shown.
   std::uint64_t count_ = 0;
-  std::size_t position_ = 0;  ///< Where the next event goes.
+  std::size_t position_ = 0;         ///< Where the next event goes.
+  AllocatorEvent* chunk_ = nullptr;  ///< That of position_.
   std::vector<std::unique_ptr<AllocatorEvent[]>> chunks_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
+  std::array<Recent, 64> recent_{};
 };
 
 }  // namespace headroom::detail

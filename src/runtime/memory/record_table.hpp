@@ -14,7 +14,6 @@ class RecordTable {
     if (!unused_.empty()) {
       const std::uint32_t index = unused_.back();
       unused_.pop_back();
-      items_[index] = T{};
       return index;
     }
     items_.emplace_back();

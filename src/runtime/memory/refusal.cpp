@@ -43,8 +43,7 @@ void AllocatorState::refuse(const Attempt& attempt, const AllocationRequest& req
 void AllocatorState::note_refusal(const Attempt& attempt, const AllocationRequest& request) {
   refusal = refusal_text(attempt, request);
   ++stats.num_ooms;
-  AllocatorEvent event;
-  event.kind = AllocatorEvent::Kind::out_of_memory;
+  AllocatorEvent& event = record(AllocatorEvent::Kind::out_of_memory);
   event.bytes = attempt.bytes;
   event.requested_bytes = request.bytes;
   event.name = log.intern(request.name);
@@ -52,7 +51,6 @@ void AllocatorState::note_refusal(const Attempt& attempt, const AllocationReques
   event.stream = attempt.stream.id();
   event.tag = tag_of(request.category, request.state);
   event.region = attempt.region;
-  emit(event);
 }
 
 std::string AllocatorState::refusal_text(const Attempt& attempt, const AllocationRequest& request) const {

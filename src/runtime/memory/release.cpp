@@ -7,19 +7,19 @@ namespace headroom::detail {
 
 void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noexcept {
   const Lock lock(mutex);
+  const std::int64_t now_ns = backend.now_ns();
   settle_peak();
   Allocation& a = allocations[allocation];
   const bool last = --a.shares == 0;
   if (share != 0 || !last) {
-    AllocatorEvent drop = event_of(a, AllocatorEvent::Kind::view_drop);
+    AllocatorEvent& drop = record(AllocatorEvent::Kind::view_drop, a, now_ns);
     drop.bytes = drop.requested_bytes = share != 0 ? views[share - 1].bytes : a.requested_bytes;
     if (share != 0) {
       drop.address += views[share - 1].offset;
       drop.name = views[share - 1].name;
     }
-    const std::uint64_t number = emit(drop);
     if (share != 0) {
-      peaks.freed(views[share - 1].peak_row, number);
+      peaks.freed(views[share - 1].peak_row, drop.number);
       views.remove(share - 1);
     }
   }
@@ -31,11 +31,11 @@ void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noex
   decrease(stats.regions[static_cast<std::size_t>(a.region)].allocated_bytes, a.bytes);
   stats.tag_bytes[static_cast<std::size_t>(a.tag)] -= a.bytes;
   increase(stats.pending_free_bytes, pending ? a.bytes : 0);
-  peaks.freed(a.peak_row, emit(event_of(a, AllocatorEvent::Kind::free_requested)));
+  peaks.freed(a.peak_row, record(AllocatorEvent::Kind::free_requested, a, now_ns).number);
   if (a.block != BlockPool::kNone) arena(a.region).pool.release(a.block, uses, pending);
   if (a.slot && a.bytes > 0) slots.release(a.offset, uses, pending);
   if (!pending) {
-    finish_free(allocation);
+    finish_free(allocation, now_ns);
     return;
   }
   a.uses = uses;
@@ -73,7 +73,7 @@ Ticket AllocatorState::raise_ceiling(StreamId stream, Ticket ticket) noexcept {
   return ticket;
 }
 
-void AllocatorState::finish_free(std::uint32_t allocation) {
+void AllocatorState::finish_free(std::uint32_t allocation, std::int64_t now_ns) {
   const Allocation& a = allocations[allocation];
   if (a.state == Allocation::State::pending) {
     unlink_pending(allocation);
@@ -82,7 +82,7 @@ void AllocatorState::finish_free(std::uint32_t allocation) {
   decrease(stats.active, 1);
   decrease(stats.active_bytes, a.bytes);
   decrease(stats.requested_bytes, a.requested_bytes);
-  emit(event_of(a, AllocatorEvent::Kind::free_completed));
+  record(AllocatorEvent::Kind::free_completed, a, now_ns);
   allocations.remove(allocation);
 }
 
@@ -93,7 +93,7 @@ void AllocatorState::complete(std::uint32_t allocation, const DependencySet& use
   } else {
     arena(a.region).pool.complete(a.block, uses);
   }
-  finish_free(allocation);
+  finish_free(allocation, backend.now_ns());
 }
 
 /// Ends those frees, of at most `limit` looked at in turn, whose uses their own stream is ordered after by now.

@@ -25,6 +25,9 @@ class SizeClasses {
   void insert(std::size_t size_class) noexcept { words_[size_class / 64] |= bit(size_class); }
   void erase(std::size_t size_class) noexcept { words_[size_class / 64] &= ~bit(size_class); }
 
+  [[nodiscard]] bool contains(std::size_t size_class) const noexcept {
+    return (words_[size_class / 64] & bit(size_class)) != 0;
+  }
   /// The first class at or above `from` that is in the set; kCount if there is none.
   [[nodiscard]] std::size_t next(std::size_t from) const noexcept {
     if (from >= kCount) return kCount;
