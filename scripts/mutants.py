@@ -37,14 +37,15 @@ MUTANTS = [
      "kernels::accumulate(reduced, unit.gradient_shard_view(), {state.reduce, index});",
      "kernels::copy(reduced, unit.gradient_shard_view(), {state.reduce, index});"),
     ("the norm's all-reduce does not wait for the norm", RUNNER,
-     "state.reduce.wait(state.compute, state.compute.issued());\n    const TensorView scratch", "const TensorView scratch"),
+     "state.reduce.wait(state.compute, state.compute.issued());\n  const TensorView scratch", "const TensorView scratch"),
+    ("a failed all-reduce leaves this rank's own norm", RUNNER,
+     "kernels::fill(result, std::numeric_limits<double>::quiet_NaN(), state.compute);", ";"),
+    ("a set of the phase that follows is called retained", RUNNER, "left.full && left.gathered == gathered", "left.full"),
     ("the update does not wait for the norm's all-reduce", RUNNER,
      "state.compute.wait(state.reduce, state.reduce.issued());", ";"),
     ("a gather may read shards before the update is made", STEP, "state.gather_after = result->ticket;", ";"),
-    ("a failing rank does not drain", STEP, "  drain(step);\n  const std::uint64_t hash = step_hash(step);\n"
-     "  const std::uint64_t data_cursor = step.options.data_cursor;\n  close_step(step);\n  const std::string",
-     "  const std::uint64_t hash = step_hash(step);\n"
-     "  const std::uint64_t data_cursor = step.options.data_cursor;\n  close_step(step);\n  const std::string"),
+    ("a failing rank does not drain", STEP, "  drain(step);\n  close_step(step);\n  const std::string stream_fault",
+     "  close_step(step);\n  const std::string stream_fault"),
     ("the step goes on although a rank voted a fault", STEP, "if (verdict.fault != Fault::none) {",
      "if (verdict.fault != Fault::none && fault != Fault::none) {"),
 ]

@@ -2,6 +2,8 @@
 
 #include <headroom/allocator.hpp>
 
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace headroom {
@@ -35,7 +37,13 @@ class AdamW {
   /// Order: enqueues the update of every shard on compute. Allocates nothing, communicates nothing, does not throw.
   void apply(const detail::ManagerState& state) const noexcept;
 
+  /// Options as text: what ranks must agree on.
+  [[nodiscard]] std::string describe() const;
+  /// Throws: std::logic_error where it was made for another manager, or before the last add_unit.
+  void check_made_for(const detail::ManagerState& state) const;
+
   AdamWOptions options_;
+  std::shared_ptr<const detail::ManagerState> owner_;
   std::vector<Moments> moments_;
 };
 

@@ -72,7 +72,8 @@ class ParameterManager {
   /// CRC32C of all logical parameters in registration order, f32 little-endian. Collective; blocks; equal on all ranks.
   [[nodiscard]] std::uint32_t crc32c();
 
-  /// Live full sets as measured, of the steps since the last call: by issue order here, by device time from a trace.
+  /// The most full sets that were live at once so far, by issue order. take_lifetimes: those of the steps since the
+  /// last call (at most 65,536 of them), for device time (live_sets_peak).
   [[nodiscard]] int parameter_sets_peak() const noexcept;
   [[nodiscard]] int gradient_sets_peak() const noexcept;
   [[nodiscard]] std::vector<SetLifetime> take_lifetimes();

@@ -40,14 +40,16 @@ class UnitLease {
 
  private:
   friend class StepTransaction;
-  UnitLease(std::shared_ptr<detail::StepState> step, int unit, Phase phase) noexcept
-      : step_(std::move(step)), unit_(unit), phase_(phase) {}
+  UnitLease(std::shared_ptr<detail::StepState> step, std::size_t visit, int unit, Phase phase) noexcept
+      : step_(std::move(step)), visit_(visit), unit_(unit), phase_(phase) {}
   std::shared_ptr<detail::StepState> step_;
+  std::size_t visit_ = 0;  ///< Which visit of the step: a lease is good for one.
   int unit_ = -1;
   Phase phase_ = Phase::forward;
 };
 
 /// What a committed step gave. The numbers are futures: reading one blocks until the device has come that far.
+/// Throws, then: the error of the device's work; DeviceError where the step's update was not made because of one.
 class StepReport {
  public:
   [[nodiscard]] std::int64_t step() const noexcept;
@@ -59,6 +61,7 @@ class StepReport {
 
  private:
   friend class StepTransaction;
+  [[nodiscard]] const detail::StepResult& wait() const;
   StepReport(std::shared_ptr<const detail::StepResult> result, StreamRef compute) noexcept
       : result_(std::move(result)), compute_(compute) {}
   std::shared_ptr<const detail::StepResult> result_;
@@ -75,7 +78,7 @@ class StepTransaction {
   StepTransaction& operator=(StepTransaction&&) noexcept = default;
   ~StepTransaction();
 
-  /// The unit's next visit. Order: enqueues what the schedule has before it; blocks only on a throttle line.
+  /// The unit's next visit. Order: enqueues what the schedule has before it. Never blocks.
   [[nodiscard]] UnitLease forward(int unit);
   [[nodiscard]] UnitLease backward(int unit);
   /// f64 [1], on the device, zero at begin_step: add this rank's share of the step's loss, on compute.

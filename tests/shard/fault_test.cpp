@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <set>
+#include <span>
 
 #include "shard/toy_model.hpp"
 #include "shard/world.hpp"
@@ -133,6 +135,127 @@ TEST(StepFaults, LimitTooSmallOnOneRank_PrepareRefusesOnAllRanks) {
   });
   EXPECT_EQ(texts[0], texts[1]);
   EXPECT_NE(texts[0].find("(rank 1): "), std::string::npos) << texts[0];
+}
+
+/// A policy of a user that cannot plan.
+class BrokenPolicy final : public SchedulePolicy {
+ public:
+  [[nodiscard]] Schedule plan(const PlanInput&) const override { throw std::runtime_error("cannot plan this"); }
+  [[nodiscard]] std::string describe() const override { return "broken"; }
+};
+
+TEST(StepFaults, PolicyThrowsOnOneRank_PrepareTellsAllRanks) {
+  expect_all_told(told(3,
+                       [](Job& job) {
+                         ToyOptions options;
+                         if (job.rank() == 2) {
+                           options.policy = std::make_shared<BrokenPolicy>();
+                         }
+                         ToyModel model(job, options);
+                         model.params.prepare();
+                       }),
+                  Fault::exception, 2, "(rank 2): cannot plan this");
+}
+
+TEST(StepFaults, OptimizerDiffersOnOneRank_CommitNamesBothOnAllRanks) {
+  const std::vector<std::string> texts = on_ranks<std::string>(2, {}, [](Job& job) -> std::string {
+    ToyModel model(job, {.adamw = {.learning_rate = job.rank() == 1 ? 0.5 : 0.25}});
+    try {
+      model.step();
+    } catch (const CollectiveMismatch& error) {
+      return error.what();
+    }
+    return "";
+  });
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_NE(texts[0].find("AdamW 0.25"), std::string::npos) << texts[0];
+  EXPECT_NE(texts[0].find("AdamW 0.5"), std::string::npos) << texts[0];
+}
+
+TEST(StepFaults, LeaseUsedAfterItsVisit_IsRefused) {
+  run_ranks(1, {}, {}, [](Job& job) {
+    ToyModel model(job, {});
+    StepTransaction step = model.params.begin_step();
+    UnitLease first = step.forward(0);
+    first.finish();
+    UnitLease second = step.forward(1);
+    EXPECT_THROW(static_cast<void>(first.parameter(0)), std::logic_error);
+    EXPECT_THROW(first.finish(), std::logic_error);
+    second.finish();
+  });
+}
+
+TEST(StepFaults, OptimizerOfAnotherManager_IsRefusedBeforeTheVote) {
+  run_ranks(1, {}, {}, [](Job& job) {
+    ToyModel model(job, {});
+    ToyModel other(job, {});
+    StepTransaction step = model.params.begin_step();
+    EXPECT_THROW(step.commit(*other.adamw), std::logic_error);
+  });
+}
+
+/// Forwards to another communicator, but that the all-gather after `good` ones fails, once `when` says so.
+class FailingGather final : public Communicator {
+ public:
+  FailingGather(std::shared_ptr<Communicator> real, int good, const std::atomic<bool>& when)
+      : real_(std::move(real)), good_(good), when_(when) {}
+  [[nodiscard]] int rank() const noexcept override { return real_->rank(); }
+  [[nodiscard]] int size() const noexcept override { return real_->size(); }
+  void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit) override {
+    if (good_-- > 0) {
+      real_->all_gather(send, recv, stream, unit);
+      return;
+    }
+    Operation operation;
+    operation.name = "failing_gather";
+    operation.poll = [this] {
+      if (!when_) {
+        return Progress::blocked;
+      }
+      real_->abort("the wire was cut");
+      throw CommunicatorError("the wire was cut");
+    };
+    stream.enqueue(std::move(operation));
+  }
+  void reduce_scatter(TensorView send, TensorView recv, StreamRef stream, int unit) override {
+    real_->reduce_scatter(send, recv, stream, unit);
+  }
+  void all_reduce(TensorView buffer, TensorView scratch, StreamRef stream, int unit) override {
+    real_->all_reduce(buffer, scratch, stream, unit);
+  }
+  void broadcast(TensorView buffer, int root, StreamRef stream) override { real_->broadcast(buffer, root, stream); }
+  [[nodiscard]] std::size_t all_reduce_scratch_bytes(std::size_t bytes) const noexcept override {
+    return real_->all_reduce_scratch_bytes(bytes);
+  }
+  void agree(std::span<std::uint64_t> words) override { real_->agree(words); }
+  void share(std::span<std::byte> bytes, int root) override { real_->share(bytes, root); }
+  void abort(const char* reason) noexcept override { real_->abort(reason); }
+  [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return real_->bytes_sent(); }
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept override { return real_->bytes_received(); }
+
+ private:
+  std::shared_ptr<Communicator> real_;
+  int good_;
+  const std::atomic<bool>& when_;
+};
+
+TEST(StepFaults, GatherFailsAfterTheVote_NoRankUpdatesItsParameters) {
+  std::atomic<bool> cut = false;
+  on_ranks<int>(2, {}, [&](Job& job) {
+    Communicators group = job.communicators();
+    if (job.rank() == 1) {
+      group.gather = std::make_shared<FailingGather>(group.gather, 5, cut);
+    }
+    ToyModel model(job, {}, {}, group);
+    const StepReport report = model.step();  // voted, and far from computed
+    if (job.rank() == 1) {
+      cut = true;
+    }
+    EXPECT_TRUE(report.skipped());
+    EXPECT_TRUE(std::isnan(report.loss()));
+    EXPECT_THROW(model.step(), CommunicatorError);
+    return 0;
+  });
 }
 
 /// The visits of one step, in order: where an allocation can be refused.

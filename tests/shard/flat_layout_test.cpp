@@ -17,7 +17,7 @@ TEST(FlatLayout, AnyShapesAndWorld_ShardsTileEveryParameterOnce) {
     const int world = draw(7);
     std::vector<ParameterSpec> specs;
     for (int i = 0, count = draw(6); i < count; ++i) {
-      specs.push_back({"p" + std::to_string(i), {draw(40), draw(9)}, {}});
+      specs.push_back({std::to_string(i), {draw(40), draw(9)}, {}});
     }
     const FlatLayout layout = FlatLayout::make("unit", specs, world);
     EXPECT_EQ(layout.padded_numel, layout.shard_numel * world);

@@ -98,6 +98,19 @@ TEST(StepMemory, EveryEventOfARun_FoldsToTheStatistics) {
   });
 }
 
+TEST(StepMemory, NothingKept_NoSetIsEverRetained) {
+  run_ranks(2, {}, {.deadline = test::kDeadline}, [](Job& job) {
+    ToyModel model(job, {.tied = true});
+    model.step();
+    model.params.finish();
+    detail::fold(model.memory.events(), model.memory.dropped_events(),
+                 [](const AllocatorEvent& event, const detail::FoldedMemory& memory) {
+                   EXPECT_EQ(memory.tag_bytes[static_cast<std::size_t>(Tag::parameter_full_retained)], 0U)
+                       << "event " << event.number;
+                 });
+  });
+}
+
 /// The whole difference between the two, as buffers: what lies beside a unit's gradient while it is computed.
 TEST(StepMemory, PreHoldsNextBesideCurrentAndGradient_PostDoesNot) {
   for (const bool pre : {true, false}) {

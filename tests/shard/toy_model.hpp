@@ -24,11 +24,13 @@ struct ToyOptions {
 class ToyModel {
  public:
   ToyModel(Job& job, const ToyOptions& options, const AllocatorOptions& memory_options = {})
+      : ToyModel(job, options, memory_options, job.communicators()) {}
+  ToyModel(Job& job, const ToyOptions& options, const AllocatorOptions& memory_options, const Communicators& group)
       : options_(options),
         job_(job),
         memory(job.device(), memory_options),
         compute(job.device()),
-        params(job.communicators(), memory, compute, {.seed = options.seed, .micro_batches = options.micro_batches}) {
+        params(group, memory, compute, {.seed = options.seed, .micro_batches = options.micro_batches}) {
     for (int i = 0; i < options.units; ++i) {
       params.add_unit(std::to_string(i), {{"weight", {options.width, options.width}, normal(0.2F)},
                                           {"bias", {options.width}, constant(0.1F)}});

@@ -58,7 +58,7 @@ TensorView part(const Buffer& buffer, const Stretch& stretch) {
 
 }  // namespace
 
-AdamW::AdamW(ParameterManager& parameters, const AdamWOptions& options) : options_(options) {
+AdamW::AdamW(ParameterManager& parameters, const AdamWOptions& options) : options_(options), owner_(parameters.state_) {
   check(options);
   const detail::ManagerState& state = *parameters.state_;
   for (int i = 0; i < static_cast<int>(state.units.size()); ++i) {
@@ -82,6 +82,20 @@ void AdamW::set_learning_rate(double learning_rate) {
   changed.learning_rate = learning_rate;
   check(changed);
   options_ = changed;
+}
+
+std::string AdamW::describe() const {
+  return fmt::format("AdamW {} {} {} {} {} {}", options_.learning_rate, options_.beta1, options_.beta2,
+                     options_.epsilon, options_.weight_decay, options_.clip_norm);
+}
+
+void AdamW::check_made_for(const detail::ManagerState& state) const {
+  if (owner_.get() != &state || moments_.size() != state.units.size()) {
+    throw std::logic_error(fmt::format(
+        "this AdamW holds moments for {} units of {} manager, the step has {} units: make it after the last "
+        "add_unit, for the manager that it updates",
+        moments_.size(), owner_.get() == &state ? "this" : "another", state.units.size()));
+  }
 }
 
 void AdamW::apply(const detail::ManagerState& state) const noexcept {

@@ -115,11 +115,12 @@ void allocate_for_steps(ManagerState& state) {
     slot_bytes = std::max({slot_bytes, path.first.slots.high_water_bytes, path.steady.slots.high_water_bytes});
   }
   if (!state.scalars) {
-    state.scalars = state.memory.allocate({.bytes = sizeof(kernels::StepScalars),
-                                           .category = Category::other,
-                                           .name = "step scalars",
-                                           .region = Region::residents},
-                                          state.compute);
+    state.scalars = state.memory.allocate(
+        {.bytes = sizeof(kernels::StepScalars) + 2 * sizeof(double),  // and this rank's part of two sums
+         .category = Category::other,
+         .name = "step scalars",
+         .region = Region::residents},
+        state.compute);
     state.scalars.record_use(state.reduce);
     kernels::fill({state.scalars.data(), DType::f64, {4, 1, 1, 1}}, 0, state.compute);
     state.scalar_scratch =
@@ -143,7 +144,9 @@ std::string describe(const ManagerState& state) {
     }
   }
   for (const auto& [name, path] : state.paths) {
-    text += fmt::format("path {} schedule {:016x}\n{}", name, path.steady.schedule.hash(), path.steady.schedule.text());
+    for (const PlannedSchedule* planned : {&path.first, &path.steady}) {
+      text += fmt::format("path {} schedule {:016x}\n{}", name, planned->schedule.hash(), planned->schedule.text());
+    }
   }
   return text;
 }

@@ -58,6 +58,8 @@ void settle_abandoned(ManagerState& state) {
   fail_step(*step, fault, reason);
 }
 
+std::uint64_t epoch_of(const ManagerState& state) { return static_cast<std::uint64_t>(state.epoch); }
+
 /// The last word of a rank that goes: its peers' next agreement hears it.
 void leave(ManagerState& state) noexcept {
   try {
@@ -72,7 +74,10 @@ void leave(ManagerState& state) noexcept {
     } catch (const StepAborted&) {  // said to the peers, which is all that was wanted
     }
     if (!state.group_over) {
-      vote_or_throw(state, Stage::end, Fault::left, fmt::format("left after step {}", state.epoch), 0, 0);
+      // An exception that takes the rank away after its last commit must not pass for a regular end.
+      const bool unwinding = std::uncaught_exceptions() > 0;
+      vote_or_throw(state, {Stage::end, unwinding ? Fault::exception : Fault::left, epoch_of(state), 0, 0},
+                    fmt::format("{} after step {}", unwinding ? "ended by an exception" : "left", state.epoch));
     }
   } catch (...) {  // a destructor has nobody to tell; the peers meet their own error or deadline
   }
@@ -153,6 +158,9 @@ void ParameterManager::prepare() {
   } catch (const InvalidInput& error) {
     fault = Fault::bad_input;
     text = error.what();
+  } catch (const std::exception& error) {  // of a policy that is not ours, say
+    fault = Fault::exception;
+    text = error.what();
   }
   Communicator& control = *state.communicators.control;
   const detail::Verdict verdict = detail::vote(
@@ -189,10 +197,19 @@ StepTransaction ParameterManager::begin_step(const StepOptions& options) {
   }
   const auto path = state.paths.find(options.path);
   const bool known = path != state.paths.end();
-  detail::vote_or_throw(state, detail::Stage::begin, known ? Fault::none : Fault::order,
-                        known ? fmt::format("begin_step of path '{}'", options.path)
-                              : fmt::format("path '{}' was not declared", options.path),
-                        detail::stable_hash(options.path), options.data_cursor);
+  Fault fault = Fault::none;
+  std::string text = fmt::format("path {}", options.path);
+  if (!known) {
+    fault = Fault::order;
+    text = fmt::format("path '{}' was not declared", options.path);
+  } else if (state.compute.failed()) {
+    fault = Fault::exception;
+    text = detail::kComputeFailed;
+  }
+  detail::vote_or_throw(
+      state,
+      {detail::Stage::begin, fault, detail::epoch_of(state), detail::stable_hash(options.path), options.data_cursor},
+      text);
   auto step = std::make_shared<detail::StepState>();
   step->manager = &state;
   step->path = options.path;
@@ -214,8 +231,10 @@ void ParameterManager::finish() {
   }
   detail::settle_abandoned(state);
   const std::string fault = detail::take_stream_fault(state);
-  detail::vote_or_throw(state, detail::Stage::end, fault.empty() ? Fault::left : Fault::exception,
-                        fault.empty() ? fmt::format("left after step {}", state.epoch) : fault, 0, 0);
+  detail::vote_or_throw(state,
+                        {detail::Stage::end, fault.empty() ? Fault::left : Fault::exception,
+                         static_cast<std::uint64_t>(state.epoch_complete), 0, 0},
+                        fault.empty() ? fmt::format("left after step {}", state.epoch) : fault);
 }
 
 int ParameterManager::unit_count() const noexcept { return static_cast<int>(state_->units.size()); }

@@ -18,12 +18,18 @@ void run_on_compute(const detail::ManagerState& state, const char* name, std::fu
   operation.name = name;
   operation.host = std::move(body);
   state.compute.synchronize(state.compute.enqueue(std::move(operation)));
+  if (state.compute.failed()) {
+    throw DeviceError(Damage::device, "parameters cannot be read or written: the compute stream has failed");
+  }
 }
 
 }  // namespace
 
 void ParameterManager::write(int unit, int parameter, std::span<const float> values) {
   detail::ManagerState& state = *state_;
+  if (state.open_step != nullptr) {
+    throw std::logic_error("parameters are written between steps");
+  }
   const detail::UnitState& target = *state.units.at(static_cast<std::size_t>(unit));
   const ParameterSpec& spec = target.layout.parameters.at(static_cast<std::size_t>(parameter));
   if (static_cast<std::int64_t>(values.size()) != spec.numel()) {

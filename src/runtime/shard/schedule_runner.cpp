@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace headroom::detail {
 
@@ -147,7 +148,23 @@ void wait_reduce(StepState& step, std::size_t at) {
   std::erase_if(step.reducing, over);
 }
 
-/// Sum of squares of all gradients, and the loss, over all ranks: on compute, but for the all-reduce.
+/// Sums the first two scalars over the ranks. They are not a number until the sum has arrived, on the reduce stream:
+/// where a collective of this step fails, that stream skips the rest, and the update refuses a norm that is not finite.
+/// So a step whose communication broke after the vote changes no parameter.
+void all_reduce_scalars(ManagerState& state) {
+  const TensorView result = state.scalars_view(0, 2);
+  const TensorView partial = state.scalars_view(4, 2);
+  kernels::copy(result, partial, state.compute);
+  kernels::fill(result, std::numeric_limits<double>::quiet_NaN(), state.compute);
+  state.reduce.wait(state.compute, state.compute.issued());
+  const TensorView scratch{
+      state.scalar_scratch.data(), DType::u8, {static_cast<std::int64_t>(state.scalar_scratch.bytes()), 1, 1, 1}};
+  state.communicators.reduce->all_reduce(partial, scratch, state.reduce);
+  kernels::copy(partial, result, state.reduce);
+  state.compute.wait(state.reduce, state.reduce.issued());
+}
+
+/// Sum of squares of all gradients, and the loss, over all ranks.
 void norm(StepState& step) {
   ManagerState& state = *step.manager;
   for (int i = 0; i < static_cast<int>(state.units.size()); ++i) {
@@ -158,11 +175,7 @@ void norm(StepState& step) {
     kernels::sum_squares(unit.gradient_shard_view(), state.scalars_view(0, 1), {state.compute, i});
   }
   if (state.world > 1) {
-    state.reduce.wait(state.compute, state.compute.issued());
-    const TensorView scratch{
-        state.scalar_scratch.data(), DType::u8, {static_cast<std::int64_t>(state.scalar_scratch.bytes()), 1, 1, 1}};
-    state.communicators.reduce->all_reduce(state.scalars_view(0, 2), scratch, state.reduce);
-    state.compute.wait(state.reduce, state.reduce.issued());
+    all_reduce_scalars(state);
   }
 }
 
@@ -236,19 +249,22 @@ void begin_visit(StepState& step, int unit, Phase phase) {
   }
   run_to(step, at + 1);
   step.visiting = true;
+  step.visit = at;
 }
 
 void end_visit(StepState& step, int unit, Phase phase) {
   ManagerState& state = *step.manager;
   const auto& ops = step.plan->schedule.ops();
   step.visiting = false;
+  const Ticket gathered = state.unit(unit).gathered;
   while (step.cursor < ops.size() && ends_visit(ops[step.cursor])) {
     run_to(step, step.cursor + 1);
   }
   if (state.world == 1) {
     return;
   }
-  if (UnitState& left = state.unit(unit); left.full) {
+  // The same unit may have been gathered again meanwhile, for the phase that follows: that set is not this visit's.
+  if (UnitState& left = state.unit(unit); left.full && left.gathered == gathered) {
     left.full.retag(Category::parameter_full, UseState::retained);
   }
   if (UnitState& left = state.unit(unit); phase == Phase::backward && left.gradient) {

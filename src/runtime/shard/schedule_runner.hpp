@@ -19,7 +19,8 @@ struct StepState {
   std::int64_t begin_ns = 0;
   std::size_t cursor = 0;
   Status status = Status::open;
-  bool visiting = false;  ///< A lease is out.
+  bool visiting = false;  ///< A lease is out, for the visit issued last.
+  std::size_t visit = 0;  ///< That visit's operation.
   std::uint64_t refusals_before = 0;
 
   /// A gradient whose reduction was issued; freed by the operation at which its slot ends.
@@ -46,9 +47,12 @@ void drain(StepState& step);
 
 /// Drains, votes with this fault, and throws what all ranks throw.
 [[noreturn]] void fail_step(StepState& step, Fault fault, const std::string& reason);
-/// The vote at a stage. Returns where all ranks are well and alike; else throws the same error on every rank.
-void vote_or_throw(ManagerState& state, Stage stage, Fault fault, const std::string& reason, std::uint64_t hash,
-                   std::uint64_t data_cursor);
+/// Votes. Returns where all ranks are well and alike; else throws the same error on every rank. `text`: the fault's
+/// reason, or, without one, what `ballot.hash` stands for.
+void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string& text);
+inline constexpr const char* kComputeFailed =
+    "the compute stream has failed and runs nothing any more: end the process";
+
 /// What went wrong on compute, or "". Blocks until the last update is complete. Throws: a communication stream's error
 /// at once, since its group cannot vote.
 [[nodiscard]] std::string take_stream_fault(ManagerState& state);

@@ -14,8 +14,6 @@ namespace detail {
 
 namespace {
 
-std::uint64_t step_hash(const StepState& step) { return stable_hash(step.path, step.plan->schedule.hash()); }
-
 /// What the device has computed becomes numbers of the host, once the update is complete.
 void enqueue_report(ManagerState& state, const StepState& step, const std::shared_ptr<StepResult>& result) {
   const auto* scalars = state.scalars_view(0, 4).as<kernels::StepScalars>();
@@ -48,7 +46,7 @@ std::string take_stream_fault(ManagerState& state) {
     state.compute.synchronize(state.applied);
     if (state.compute.failed()) {
       state.compute.synchronize();
-      fault = "an operation on the compute stream failed";
+      fault = kComputeFailed;
     }
   } catch (const std::exception& error) {
     fault = error.what();
@@ -70,32 +68,29 @@ void close_step(StepState& step) noexcept {
   }
 }
 
-void vote_or_throw(ManagerState& state, Stage stage, Fault fault, const std::string& reason, std::uint64_t hash,
-                   std::uint64_t data_cursor) {
+void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string& text) {
   const HostSpanTimer timer(state.compute.device(), HostCause::vote);
   Communicator& control = *state.communicators.control;
-  // Only a commit has waited for the update before it; elsewhere that update is issued, and the next commit will tell.
-  const std::int64_t epoch = stage == Stage::commit ? state.epoch_complete : state.epoch;
-  const Verdict verdict = vote(control, {stage, fault, static_cast<std::uint64_t>(epoch), hash, data_cursor});
+  const Verdict verdict = vote(control, ballot);
   if (!verdict.same_epoch) {
     state.group_over = true;
     throw TornState(fmt::format(
         "the state is torn: some ranks have updated to step {}, others are at step {}. Restart from a checkpoint",
         verdict.highest_epoch, verdict.lowest_epoch));
   }
-  if (verdict.fault == Fault::left && verdict.same_stage && stage == Stage::end) {
+  if (verdict.fault == Fault::left && verdict.same_stage && ballot.stage == Stage::end) {
     state.group_over = true;  // everybody has come to the end
     return;
   }
   if (verdict.fault != Fault::none) {
-    state.group_over = state.group_over || verdict.fault == Fault::left;
-    const std::string cause = share_text(control, reason, verdict.rank);
+    state.group_over = state.group_over || verdict.fault == Fault::left || ballot.stage == Stage::end;
+    const std::string cause = share_text(control, text, verdict.rank);
     throw StepAborted(fmt::format("step {} was dropped (rank {}): {}", state.epoch + 1, verdict.rank, cause),
                       verdict.fault, verdict.rank);
   }
   if (!verdict.same_stage || !verdict.same_hash) {
     state.group_over = true;
-    throw_first_difference(control, "steps", reason);
+    throw_first_difference(control, "steps", text);
   }
   if (!verdict.same_cursor) {
     state.group_over = true;
@@ -108,12 +103,11 @@ void fail_step(StepState& step, Fault fault, const std::string& reason) {
   ManagerState& state = *step.manager;
   const std::shared_ptr<StepState> keep = state.open_step;
   drain(step);
-  const std::uint64_t hash = step_hash(step);
-  const std::uint64_t data_cursor = step.options.data_cursor;
   close_step(step);
   const std::string stream_fault = take_stream_fault(state);
-  vote_or_throw(state, Stage::commit, fault, stream_fault.empty() ? reason : reason + "; then: " + stream_fault, hash,
-                data_cursor);
+  vote_or_throw(state,
+                {Stage::commit, fault, static_cast<std::uint64_t>(state.epoch_complete), 0, step.options.data_cursor},
+                stream_fault.empty() ? reason : reason + "; then: " + stream_fault);
   throw std::logic_error("a vote with a fault came out as none");
 }
 
@@ -136,8 +130,8 @@ std::pair<Fault, std::string> abandon_reason(const StepState& step) {
 
 namespace {
 
-const detail::UnitState& leased(const detail::StepState& step, int unit) {
-  if (!step.visiting || step.status != detail::StepState::Status::open) {
+const detail::UnitState& leased(const detail::StepState& step, std::size_t visit, int unit) {
+  if (!step.visiting || step.visit != visit || step.status != detail::StepState::Status::open) {
     throw std::logic_error("a lease was used after its visit was finished or its step was dropped");
   }
   return std::as_const(*step.manager).unit(unit);
@@ -155,58 +149,52 @@ TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, int inde
 }  // namespace
 
 TensorView UnitLease::parameter(int index) const {
-  const detail::UnitState& unit = leased(*step_, unit_);
+  const detail::UnitState& unit = leased(*step_, visit_, unit_);
   return parameter_view(unit.layout, unit.full, index);
 }
 
 TensorView UnitLease::parameter(std::string_view name) const {
-  return parameter(leased(*step_, unit_).layout.index_of(name));
+  return parameter(leased(*step_, visit_, unit_).layout.index_of(name));
 }
 
 TensorView UnitLease::gradient(int index) const {
   if (phase_ != Phase::backward) {
     throw std::logic_error("a forward lease has no gradients");
   }
-  const detail::UnitState& unit = leased(*step_, unit_);
+  const detail::UnitState& unit = leased(*step_, visit_, unit_);
   return parameter_view(unit.layout, unit.gradient, index);
 }
 
 TensorView UnitLease::gradient(std::string_view name) const {
-  return gradient(leased(*step_, unit_).layout.index_of(name));
+  return gradient(leased(*step_, visit_, unit_).layout.index_of(name));
 }
 
 void UnitLease::finish() {
-  static_cast<void>(leased(*step_, unit_));
+  static_cast<void>(leased(*step_, visit_, unit_));
   const detail::HostSpanTimer timer(step_->manager->compute.device(), HostCause::launch);
   detail::end_visit(*step_, unit_, phase_);
 }
 
 std::int64_t StepReport::step() const noexcept { return result_->step; }
 
-double StepReport::loss() const {
+const detail::StepResult& StepReport::wait() const {
   compute_.synchronize(result_->ticket);
-  return result_->loss;
+  if (!result_->done) {
+    throw DeviceError(Damage::device,
+                      fmt::format("step {} was not completed: the compute stream failed before it", result_->step));
+  }
+  return *result_;
 }
 
-double StepReport::gradient_norm() const {
-  compute_.synchronize(result_->ticket);
-  return result_->gradient_norm;
-}
+double StepReport::loss() const { return wait().loss; }
 
-bool StepReport::skipped() const {
-  compute_.synchronize(result_->ticket);
-  return result_->skipped;
-}
+double StepReport::gradient_norm() const { return wait().gradient_norm; }
 
-std::int64_t StepReport::begin_ns() const {
-  compute_.synchronize(result_->ticket);
-  return result_->begin_ns;
-}
+bool StepReport::skipped() const { return wait().skipped; }
 
-std::int64_t StepReport::end_ns() const {
-  compute_.synchronize(result_->ticket);
-  return result_->end_ns;
-}
+std::int64_t StepReport::begin_ns() const { return wait().begin_ns; }
+
+std::int64_t StepReport::end_ns() const { return wait().end_ns; }
 
 StepTransaction::~StepTransaction() {
   if (step_ != nullptr && step_->status == detail::StepState::Status::open) {
@@ -222,7 +210,7 @@ UnitLease StepTransaction::visit(int unit, Phase phase) {
   require_open();
   const detail::HostSpanTimer timer(step_->manager->compute.device(), HostCause::launch);
   detail::begin_visit(*step_, unit, phase);
-  return {step_, unit, phase};
+  return {step_, step_->visit, unit, phase};
 }
 
 void StepTransaction::require_open() const {
@@ -241,6 +229,7 @@ StepReport StepTransaction::commit(AdamW& optimizer) {
   detail::StepState& step = *step_;
   detail::ManagerState& state = *step.manager;
   const auto& ops = step.plan->schedule.ops();
+  optimizer.check_made_for(state);
   if (step.visiting) {
     detail::fail_step(step, Fault::order, "expected the visit to finish, found commit");
   }
@@ -252,13 +241,16 @@ StepReport StepTransaction::commit(AdamW& optimizer) {
   }
   detail::drain(step);  // nothing is left to compute: this issues the last waits and the norm
   const std::string fault = detail::take_stream_fault(state);
-  const std::uint64_t hash = detail::step_hash(step);
-  const std::uint64_t data_cursor = step.options.data_cursor;
   const auto result = std::make_shared<detail::StepResult>();
   result->step = step.number;
   detail::close_step(step);
-  detail::vote_or_throw(state, detail::Stage::commit, fault.empty() ? Fault::none : Fault::exception, fault, hash,
-                        data_cursor);
+  const std::string same =
+      fmt::format("path {}, schedule {:016x}, {}", step.path, step.plan->schedule.hash(), optimizer.describe());
+  detail::vote_or_throw(
+      state,
+      {detail::Stage::commit, fault.empty() ? Fault::none : Fault::exception,
+       static_cast<std::uint64_t>(state.epoch_complete), detail::stable_hash(same), step.options.data_cursor},
+      fault.empty() ? same : fault);
   optimizer.apply(state);
   detail::enqueue_report(state, step, result);
   state.last_result = result;
