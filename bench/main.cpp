@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 
 namespace headroom::bench {
 namespace {
@@ -81,13 +82,13 @@ void wait_for_turn(int rank) {
 /// Every rank votes on every way out, so that each knows what all do next and one of them prints.
 int run_under_mpi(const std::vector<std::string>& argv) {
   CommandLine line;
-  std::string refusal;
+  std::exception_ptr refusal;
   try {
     CommandLine parsed = parse_command_line(argv);
     refuse_ranks(parsed);
     line = std::move(parsed);
-  } catch (const InvalidInput& error) {
-    refusal = error.what();
+  } catch (const std::exception&) {
+    refusal = std::current_exception();
   }
   start_logging(line.config.log_level);
   Job job = Job::from_environment(line.config.host, communicator_options(line));
@@ -97,7 +98,7 @@ int run_under_mpi(const std::vector<std::string>& argv) {
 
   std::optional<Failure> failure = attempt(rank, [&] {
     run_checked(*control, [&] {
-      if (!refusal.empty()) throw InvalidInput(refusal);
+      if (refusal) std::rethrow_exception(refusal);
     });
     check_agreement(*control, line);
     if (!run_once(line, rank == 0)) run_on_rank(line, job, *control);

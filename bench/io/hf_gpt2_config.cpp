@@ -50,8 +50,10 @@ void check_fixed(const Json& json, const std::string& file) {
 
 ModelShape read_gpt2_shape(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  if (!std::filesystem::is_directory(folder))
-    throw bad_input("--init " + folder.string(), "a Hugging Face GPT-2 folder", "no folder");
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    throw bad_input("--init " + folder.string(), "a Hugging Face GPT-2 folder",
+                    error ? error.message() : std::string("no folder"));
   const Json json = read_json(path);
   const std::string file = path.string();
   check_fixed(json, file);
