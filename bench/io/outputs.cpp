@@ -26,6 +26,13 @@ void check_file(const char* option, const std::string& path) {
   struct stat status {};
   const bool was_there = ::stat(path.c_str(), &status) == 0;
   if (was_there && S_ISDIR(status.st_mode)) throw bad_input(std::string(option) + " " + path, "a file", "a folder");
+  const bool is_missing = !was_there && errno == ENOENT;
+  std::error_code not_a_link;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, not_a_link);
+  if (is_missing && !not_a_link) {  // Opening would make the link's target.
+    check_file(option, (std::filesystem::path(path).parent_path() / target).string());
+    return;
+  }
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file < 0) throw unwritable(option, path, errno);
   ::close(file);
@@ -33,9 +40,9 @@ void check_file(const char* option, const std::string& path) {
 }
 
 void check_folder(const char* option, const std::string& path) {
-  std::error_code error;
+  std::error_code error, ignored;
   std::filesystem::create_directories(path, error);
-  if (!std::filesystem::is_directory(path))
+  if (!std::filesystem::is_directory(path, ignored))
     throw bad_input(std::string(option) + " " + path, "a folder, or a place for one",
                     error ? error.message() : std::string("a file"));
   check_file(option, (std::filesystem::path(path) / ".headroom-write-test").string());

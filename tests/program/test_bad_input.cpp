@@ -146,6 +146,8 @@ std::vector<Case> cases_of_files(const TemporaryFolder& folder) {
       {{"train", "--init", folder.path("missing")}, "--init"},
       {{"train", "--init", folder.path("text")}, "--init"},
       {{"train", "--init", folder.path("none")}, "config.json"},
+      {{"train", "--init", folder.path("loop")}, "--init"},
+      {{"train", "--init", std::string(5000, 'x')}, "--init"},
       {{"train", "--init", hostile, "--seq=8"}, "model.safetensors"},
       {small({"--json", folder.path()}), "--json"},
       {small({"--json", folder.path("missing/report.json")}), "--json"},
@@ -154,6 +156,8 @@ std::vector<Case> cases_of_files(const TemporaryFolder& folder) {
       {small({"--json", folder.path("same"), "--trace", folder.path("same")}), "another file"},
       {small({"--export", folder.path("text")}), "--export"},
       {small({"--export", "/proc/headroom"}), "--export"},
+      {small({"--export", folder.path("loop")}), "--export"},
+      {small({"--export", std::string(5000, 'x')}), "--export"},
   };
 }
 
@@ -190,7 +194,7 @@ TEST(BadInput, UnderMpi_IsOneErrorOfAllRanks) {
   const TemporaryFolder folder;
   const std::vector<Case> files = cases_of_files(folder);
   std::vector<Case> cases{{small({"--seq=0"}), "--seq"}, {small({"--ranks=2"}), "--ranks"}};
-  cases.insert(cases.end(), {files[1], files[9], files[14], files[16]});
+  cases.insert(cases.end(), {files[1], files[9], files[14], files[16], files[18], files.back()});
   for (const Case& bad : cases) {
     SCOPED_TRACE(text_of(bad.arguments));
     expect_refused(run_headroom_under_mpi(2, bad.arguments), bad.says);
@@ -225,6 +229,20 @@ TEST(Outputs, ThatExist_AreNotTouchedByTheCheck) {
   EXPECT_EQ(read_file(kept), "older");
   expect_refused(run_headroom(small({"--json", folder.path("new.json"), "--trace", "/proc/headroom/x"})), "--trace");
   EXPECT_FALSE(std::filesystem::exists(folder.path("new.json")));
+}
+
+TEST(Outputs, LinksToNothing_AreLeftAsTheyWere) {
+  const TemporaryFolder folder;
+  const std::string link = folder.path("link"), chain = folder.path("chain");
+  std::filesystem::create_symlink("target", link);
+  std::filesystem::create_symlink(link, chain);
+  for (const std::string& path : {link, chain}) {
+    expect_refused(run_headroom(small({"--json", path, "--trace", "/proc/headroom/x"})), "--trace");
+    EXPECT_TRUE(std::filesystem::is_symlink(path));
+    EXPECT_FALSE(std::filesystem::exists(folder.path("target")));
+  }
+  std::filesystem::create_symlink("missing/target", folder.path("broken"));
+  expect_refused(run_headroom(small({"--json", folder.path("broken")})), "--json");
 }
 
 }  // namespace
