@@ -48,6 +48,7 @@ void Rendezvous::leave(Visit& visit) {
   const std::lock_guard lock(mutex_);
   --readers_;
   visit.gate = ++at(visit.lane).reached[static_cast<std::size_t>(visit.rank)];
+  visit.since = std::chrono::steady_clock::now();  // The deadline is for one gate, not for the whole operation.
   changed();
 }
 

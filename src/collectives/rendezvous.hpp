@@ -27,7 +27,7 @@ class Rendezvous {
     Lane lane;
     int rank = 0;
     std::uint64_t first_gate = 0, gate = 0;         ///< Counted over the life of the lane.
-    std::chrono::steady_clock::time_point since{};  ///< When it arrived.
+    std::chrono::steady_clock::time_point since{};  ///< When it reached its gate.
     std::uint64_t seen = 0;                         ///< The last change that it knows of.
   };
 
