@@ -17,10 +17,10 @@ namespace headroom {
 /// Contract of every collective, on every backend: all ranks call the same ones in the same order with the same dtype
 /// and counts; the call returns once the work is on `stream`, and its ticket completes only when no peer can still read
 /// this rank's send buffer or write its receive buffer. A mismatch or a peer that does not arrive within the deadline
-/// is an error of that stream (CollectiveMismatch, DeadlineExceeded), on every rank that can know, never a hang. Sums
-/// are made in rank order, so results are bitwise repeatable. A count of 0 is allowed. Throws: std::logic_error on a
-/// shape or dtype that cannot be, before anything is enqueued. Thread-safety: one thread and one stream per
-/// communicator, but abort() may come from any.
+/// is an error of that stream (CollectiveMismatch, DeadlineExceeded), on every rank that can know, never a hang; every
+/// other operation of the group then ends with an error of the same type. Sums are made in rank order, so results are
+/// bitwise repeatable. A count of 0 is allowed. Throws: std::logic_error on a shape or dtype that cannot be, before
+/// anything is enqueued. Thread-safety: one thread and one stream per communicator, but abort() may come from any.
 class Communicator {
  public:
   Communicator() = default;

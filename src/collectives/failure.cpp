@@ -16,7 +16,15 @@ void raise_own(const Failure& failure) {
 }
 
 void raise_consequence(const Failure& failure) {
-  throw GroupEnded(fmt::format("the process group has ended, no collective can run on it: {}", failure.text));
+  const std::string text = fmt::format("the process group has ended, no collective can run on it: {}", failure.text);
+  switch (failure.kind) {
+    case Failure::Kind::mismatch: throw GroupEnded<CollectiveMismatch>(text);
+    case Failure::Kind::deadline: throw GroupEnded<DeadlineExceeded>(text);
+    case Failure::Kind::broken:
+    case Failure::Kind::none:
+    case Failure::Kind::aborted: break;
+  }
+  throw GroupEnded<CommunicatorError>(text);
 }
 
 std::string describe_mismatch(Lane lane, std::span<const Signature> signatures) {

@@ -10,10 +10,17 @@
 
 namespace headroom::detail {
 
-/// A CommunicatorError that another rank, or another operation, caused.
-class GroupEnded final : public CommunicatorError {
+/// Marks an error that another rank, or another operation, caused.
+class Consequence {
  public:
-  using CommunicatorError::CommunicatorError;
+  virtual ~Consequence() = default;
+};
+
+/// The group ended by a `Cause`: what it says where it did not happen, so that every rank ends by the same kind.
+template <class Cause>
+class GroupEnded final : public Cause, public Consequence {
+ public:
+  using Cause::Cause;
 };
 
 /// Why a process group ended.
@@ -27,7 +34,7 @@ struct Failure {
 
 /// Throws what the operation that failed says. Throws: CollectiveMismatch, DeadlineExceeded, CommunicatorError.
 [[noreturn]] void raise_own(const Failure& failure);
-/// Throws what every other operation of the group says. Throws: GroupEnded.
+/// Throws what every other operation of the group says. Throws: GroupEnded of what raise_own throws.
 [[noreturn]] void raise_consequence(const Failure& failure);
 
 /// The text of a Failure whose ranks posted different `signatures` (one a rank).

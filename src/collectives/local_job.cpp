@@ -94,13 +94,13 @@ struct LocalJob final : Job::State {
 /// How one rank's body ended.
 struct Outcome {
   std::exception_ptr error;
-  bool consequence = false;  ///< Of a peer's abort.
+  bool consequence = false;  ///< Of a peer's failure.
 };
 
 bool is_consequence(const std::exception_ptr& error, bool aborted) {
   try {
     std::rethrow_exception(error);
-  } catch (const detail::GroupEnded&) {
+  } catch (const detail::Consequence&) {
     return true;
   } catch (const CommunicatorError&) {
     return aborted;  // Somebody wrapped it.

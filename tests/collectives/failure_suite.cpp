@@ -51,7 +51,7 @@ void expect_mismatch(Rank& rank, const std::string& expected, const std::string&
   expect_names(text, found);
   expect_names(text, last_rank(rank.job));
   // The group has ended, on every communicator of the set.
-  failure_of<CommunicatorError>([&] {
+  failure_of<CollectiveMismatch>([&] {
     std::vector<std::uint64_t> words{1};
     communicators.control->agree(words);
   });
@@ -139,11 +139,11 @@ TEST_P(CollectiveFailure, Deadline_OfARankThatStaysAway_NamesItOnThoseThatWait) 
       stream.ref().synchronize();
     };
     if (away) {
-      failure_of<CommunicatorError>(act);
+      failure_of<DeadlineExceeded>(act);
       return;
     }
     // A rank that gave up first may have told this one, which then does not reach its own deadline.
-    const std::string text = failure_of<Error>(act);
+    const std::string text = failure_of<DeadlineExceeded>(act);
     expect_names(text, last_rank(rank.job));
     expect_names(text, "all_gather #1 (f32 x 64, unit 3)");
     expect_names(text, "deadline of 200 ms");
@@ -160,6 +160,45 @@ TEST_P(CollectiveFailure, Deadline_OfAnAgreement_IsThrown) {
       const std::string text = failure_of<DeadlineExceeded>([&] { communicators.control->agree(words); });
       expect_names(text, "agree #1 (8 words)");
       expect_names(text, last_rank(rank.job));
+    }
+    rank.meet();
+  });
+}
+
+TEST_P(CollectiveFailure, Deadline_OfAnotherLane_IsADeadlineOnAllThatWait) {
+  run({.deadline = 200ms}, [](Rank& rank) {
+    const Communicators communicators = rank.job.communicators();
+    const Stream stream(rank.job.device());
+    std::vector<float> part(64), whole(64 * static_cast<std::size_t>(rank.job.world()));
+    rank.meet();
+    if (rank.job.rank() < rank.job.world() - 1) {
+      failure_of<DeadlineExceeded>([&] {
+        std::vector<std::uint64_t> words{1};
+        if (rank.job.rank() % 2 == 0) return communicators.control->agree(words);
+        gather(communicators, part, whole, stream);
+        stream.ref().synchronize();
+      });
+    }
+    rank.meet();
+  });
+}
+
+TEST_P(CollectiveFailure, Mismatch_OfAnotherLane_IsAMismatchOnAllThatWait) {
+  run([](Rank& rank) {
+    const Communicators communicators = rank.job.communicators();
+    const Stream stream(rank.job.device());
+    std::vector<float> part(64), whole(64 * static_cast<std::size_t>(rank.job.world()));
+    const bool last = rank.job.rank() == rank.job.world() - 1;
+    communicators.gather->all_gather(view_of(part), view_of(whole), stream.ref(), last ? 4 : 3);
+    const auto synchronize = [&] { stream.ref().synchronize(); };
+    if (last) {
+      failure_of<CollectiveMismatch>(synchronize);
+    } else {
+      failure_of<CollectiveMismatch>([&] {
+        std::vector<std::uint64_t> words{1};
+        communicators.control->agree(words);
+      });
+      failure_of<CollectiveMismatch>(synchronize);
     }
     rank.meet();
   });

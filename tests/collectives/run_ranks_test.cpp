@@ -77,6 +77,23 @@ TEST(RunRanks, BodyWrapsAConsequence_TheOriginalIsRethrown) {
                std::out_of_range);
 }
 
+TEST(RunRanks, GroupEndsByAMismatch_TheOperationsOwnErrorIsRethrown) {
+  try {
+    run_ranks(2, {}, {}, [&](Job& job) {
+      const Communicators communicators = job.communicators();
+      const Stream stream(job.device());
+      std::vector<float> part(8);
+      communicators.gather->broadcast(view_of(part), job.rank(), stream.ref());
+      if (job.rank() == 1) return stream.ref().synchronize();
+      std::array<std::uint64_t, 1> words{1};
+      communicators.control->agree(words);
+    });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const CollectiveMismatch& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("ranks disagree", 0), 0U) << error.what();
+  }
+}
+
 TEST(RunRanks, AllBodiesThrow_TheLowestRankIsRethrown) {
   try {
     run_ranks(kRanks, {}, {}, [&](Job& job) { throw InvalidInput("rank " + std::to_string(job.rank())); });
