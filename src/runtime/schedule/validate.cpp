@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <tuple>
 
 #include "runtime/schedule/visits.hpp"
 
@@ -17,9 +18,8 @@ class Validator {
       : ops_(schedule.ops()), input_(schedule.input()), visits_(detail::visits_of(input_, Phase::forward)) {
     const std::vector<Visit> backward = detail::visits_of(input_, Phase::backward);
     visits_.insert(visits_.end(), backward.begin(), backward.end());
-    std::copy_if(ops_.begin(), ops_.end(), std::back_inserter(releases_),
-                 [](const auto& op) { return op.kind == ScheduleOpKind::release; });
     units_.resize(input_.units.size());
+    number_releases();
   }
 
   void run() {
@@ -33,7 +33,24 @@ class Validator {
     std::int64_t waited_visit = -1;    ///< Counted over the step.
     std::int64_t computed_visit = -1;  ///< The last one computed from the gathered set, or -1.
   };
+  struct Release {
+    int micro, unit;
+    Phase phase;
+    int repeat;
+    std::int64_t number;  ///< In the text.
+    [[nodiscard]] auto visit() const { return std::tie(micro, unit, phase, repeat); }
+  };
   static constexpr std::array kEnding = {ScheduleOpKind::norm, ScheduleOpKind::vote, ScheduleOpKind::apply};
+
+  /// Sorts the releases by what they name: a text has up to one throttle a gather, and each looks one up.
+  void number_releases() {
+    for (const ScheduleOp& op : ops_) {
+      if (op.kind != ScheduleOpKind::release) continue;
+      releases_.push_back({op.micro, op.unit, op.phase, op.repeat, static_cast<std::int64_t>(releases_.size())});
+    }
+    std::stable_sort(releases_.begin(), releases_.end(),
+                     [](const Release& a, const Release& b) { return a.visit() < b.visit(); });
+  }
 
   void check(const ScheduleOp& op) {
     const std::string text = to_text(op, input_);  // Refuses unknown kinds and units.
@@ -124,19 +141,18 @@ class Validator {
     require(visit >= 0 && op.micro == micro_ && matches(op, visits_[static_cast<std::size_t>(visit)]),
             "it is not the unit's last visit");
     unit.gathered = false;
+    ++issued_;
   }
 
   void throttle(const ScheduleOp& op) {
-    const auto found = std::find_if(releases_.begin(), releases_.end(), [&](const ScheduleOp& each) {
-      return each.unit == op.unit && each.phase == op.phase && each.repeat == op.repeat && each.micro == op.micro;
-    });
-    require(found != releases_.end(), "there is no such release");
+    const Release named{op.micro, op.unit, op.phase, op.repeat, 0};
+    const auto found = std::lower_bound(releases_.begin(), releases_.end(), named,
+                                        [](const Release& a, const Release& b) { return a.visit() < b.visit(); });
+    require(found != releases_.end() && found->visit() == named.visit(), "there is no such release");
     require(op.steps_back >= 0 && (op.steps_back == 0 || !input_.first_step), "a first step has no step before it");
     const auto count = static_cast<std::int64_t>(releases_.size());
-    const std::int64_t release = (found - releases_.begin()) - op.steps_back * count;
-    const auto issued = std::count_if(ops_.begin(), ops_.begin() + static_cast<std::ptrdiff_t>(line_),
-                                      [](const auto& each) { return each.kind == ScheduleOpKind::release; });
-    require(release < issued, "the release has not been issued");
+    const std::int64_t release = found->number - op.steps_back * count;
+    require(release < issued_, "the release has not been issued");
     require(!throttled_ || release > last_throttle_, "a later release has been waited for");
     throttled_ = true;
     last_throttle_ = release;
@@ -199,13 +215,14 @@ class Validator {
 
   const std::vector<ScheduleOp>& ops_;
   const PlanInput& input_;
-  std::vector<Visit> visits_;  ///< Of a micro-batch.
-  std::vector<ScheduleOp> releases_, reductions_;
+  std::vector<Visit> visits_;      ///< Of a micro-batch.
+  std::vector<Release> releases_;  ///< Sorted by visit().
+  std::vector<ScheduleOp> reductions_;
   std::vector<Unit> units_;
   std::size_t line_ = 0, done_ = 0, waited_ = 0, ended_ = 0;
   int micro_ = -1;
   bool throttled_ = false;
-  std::int64_t last_throttle_ = 0;
+  std::int64_t issued_ = 0, last_throttle_ = 0;
 };
 
 }  // namespace
