@@ -96,14 +96,13 @@ void Buffer::reset() noexcept {
 }
 
 TensorView Buffer::tensor(DType dtype, std::array<std::int64_t, 4> shape) const {
-  std::size_t bytes = size_of(dtype);
+  auto needed = static_cast<std::int64_t>(size_of(dtype));
   bool overflow = false;
   for (const std::int64_t extent : shape) {
     if (extent < 0) throw std::logic_error(fmt::format("Buffer::tensor: extent {} is negative", extent));
-    overflow = __builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes) || overflow;
-    if (extent == 0) return {data_, dtype, shape};
+    overflow = __builtin_mul_overflow(needed, extent, &needed) || overflow;  // also before an extent of 0
   }
-  if (overflow || bytes > bytes_) {
+  if (overflow || static_cast<std::size_t>(needed) > bytes_) {
     throw std::logic_error(fmt::format("Buffer::tensor: [{}, {}, {}, {}] of {} does not fit {} bytes", shape[0],
                                        shape[1], shape[2], shape[3], name_of(dtype), bytes_));
   }
