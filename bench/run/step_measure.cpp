@@ -1,8 +1,8 @@
 #include "run/step_measure.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,10 +28,39 @@ bool overlaps(std::int64_t start_ns, std::int64_t end_ns, const StepWindow& wind
   return end_ns > window.begin_ns && start_ns < window.end_ns;
 }
 
-std::map<StreamId, StreamRole> roles_of(const Trace& trace) {
-  std::map<StreamId, StreamRole> roles;
-  for (const StreamInfo& stream : trace.streams()) roles[stream.id] = stream.role;
-  return roles;
+/// The streams of a trace, and when each of its gathers was complete.
+class Gathers {
+ public:
+  Gathers(const std::vector<StreamInfo>& streams, const std::vector<OperationRecord>& operations) {
+    for (const StreamInfo& stream : streams) roles_[stream.id] = stream.role;
+    for (const OperationRecord& record : operations) {
+      if (record.kind != OperationRecord::Kind::work || !is_gather(record.stream)) continue;
+      ends_[{record.stream, record.ticket}] = record.end_ns;
+    }
+  }
+
+  /// From the end of the gather that `record` waits for to its turn; none where it waits for no gather.
+  [[nodiscard]] std::optional<double> slack_seconds(const OperationRecord& record) const {
+    if (record.kind != OperationRecord::Kind::wait || !is_gather(record.producer)) return std::nullopt;
+    auto end = ends_.upper_bound({record.producer, record.producer_ticket});
+    if (end == ends_.begin() || (--end)->first.first != record.producer) return std::nullopt;
+    return static_cast<double>(record.start_ns - end->second) * kNanosecond;
+  }
+
+ private:
+  [[nodiscard]] bool is_gather(StreamId stream) const {
+    const auto found = roles_.find(stream);
+    return found != roles_.end() && found->second == StreamRole::gather;
+  }
+
+  std::map<StreamId, StreamRole> roles_;
+  std::map<std::pair<StreamId, Ticket>, std::int64_t> ends_;
+};
+
+void add_visit(Availability& availability, double slack) {
+  ++availability.visits;
+  availability.late += slack < 0 ? 1 : 0;
+  availability.min_slack_seconds = std::min(availability.min_slack_seconds.value_or(slack), slack);
 }
 
 /// The part of a trace that one step's summary needs; `summarize` reads a trace as a whole.
@@ -54,17 +83,7 @@ void StepMeasure::fold(const Trace& trace, std::span<const StepWindow> windows, 
   const std::vector<OperationRecord> operations = trace.operations();
   const std::vector<HostSpan> spans = trace.host_spans();
   const std::vector<StreamInfo> streams = trace.streams();
-  const std::map<StreamId, StreamRole> roles = roles_of(trace);
-  const auto has_role = [&roles](StreamId stream, StreamRole role) {
-    const auto found = roles.find(stream);
-    return found != roles.end() && found->second == role;
-  };
-  std::map<std::pair<StreamId, Ticket>, std::int64_t> gather_ends;
-  for (const OperationRecord& record : operations) {
-    if (record.kind == OperationRecord::Kind::work && has_role(record.stream, StreamRole::gather)) {
-      gather_ends[{record.stream, record.ticket}] = record.end_ns;
-    }
-  }
+  const Gathers gathers(streams, operations);
   for (const StepWindow& window : windows) {
     for_each_time(sum_, summarize_window(operations, spans, streams, window),
                   [](double& total, double value) { total += value; });
@@ -74,15 +93,8 @@ void StepMeasure::fold(const Trace& trace, std::span<const StepWindow> windows, 
       if (record.kind == OperationRecord::Kind::work) {
         all_gathers_ += std::string_view(record.name) == "all_gather" ? 1 : 0;
         reduce_scatters_ += std::string_view(record.name) == "reduce_scatter" ? 1 : 0;
-      } else if (record.kind == OperationRecord::Kind::wait && record.stream == compute &&
-                 has_role(record.producer, StreamRole::gather)) {
-        auto end = gather_ends.upper_bound({record.producer, record.producer_ticket});
-        if (end == gather_ends.begin() || (--end)->first.first != record.producer) continue;
-        const double slack = static_cast<double>(record.start_ns - end->second) * kNanosecond;
-        ++availability_.visits;
-        availability_.late += slack < 0 ? 1 : 0;
-        availability_.min_slack_seconds =
-            std::min(availability_.min_slack_seconds.value_or(std::numeric_limits<double>::infinity()), slack);
+      } else if (record.stream == compute) {
+        if (const auto slack = gathers.slack_seconds(record)) add_visit(availability_, *slack);
       }
     }
   }

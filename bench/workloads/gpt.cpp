@@ -64,7 +64,7 @@ void Gpt::Pass::embed() {
 void Gpt::Pass::forward(int index) {
   UnitLease unit = step.forward(model.blocks_[static_cast<std::size_t>(index)]);
   const int per_unit = model.shape_.halves_per_unit;
-  const int end = static_cast<int>(std::min<std::int64_t>((index + 1) * per_unit, 2 * model.shape_.layers));
+  const int end = static_cast<int>(std::min<std::int64_t>(std::int64_t{index + 1} * per_unit, 2 * model.shape_.layers));
   for (int half = index * per_unit; half < end; ++half) {
     const int first = (half - index * per_unit) * kParametersPerHalf;
     const HalfContext context{&tensors, shape(), unit.unit(), half_weights(unit, first)};
@@ -114,7 +114,7 @@ void Gpt::Pass::head_backward() {
 void Gpt::Pass::backward(int index) {
   UnitLease unit = step.backward(model.blocks_[static_cast<std::size_t>(index)]);
   const int per_unit = model.shape_.halves_per_unit;
-  const int end = static_cast<int>(std::min<std::int64_t>((index + 1) * per_unit, 2 * model.shape_.layers));
+  const int end = static_cast<int>(std::min<std::int64_t>(std::int64_t{index + 1} * per_unit, 2 * model.shape_.layers));
   for (int half = end - 1; half >= index * per_unit; --half) {
     const int first = (half - index * per_unit) * kParametersPerHalf;
     const HalfContext context{&tensors, shape(), unit.unit(), half_weights(unit, first)};

@@ -12,7 +12,7 @@ inline constexpr std::size_t kGranuleBytes = 512;
 /// Size classes of whole granules: one a granule up to 15, then 16 a power of two. A set of non-empty classes.
 class SizeClasses {
  public:
-  static constexpr std::size_t kCount = 56 * 16;
+  static constexpr std::size_t kCount = std::size_t{56} * 16;
 
   /// `bytes`: a positive multiple of the granule.
   [[nodiscard]] static constexpr std::size_t of(std::size_t bytes) noexcept {
