@@ -72,8 +72,12 @@ def main():
     stamps = {file: cache / fingerprint(entry, salt) for file, entry in entries.items()}
     todo = [file for file in sorted(entries) if not stamps[file].exists()]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        faults = list(filter(None, pool.map(lambda f: lint(tidy, options.build, entries[f], stamps[f]), todo)))
-    print("".join(faults) + f"{len(entries)} sources, {len(todo)} of them checked now, {len(faults)} with findings")
+        faults = 0
+        for findings in pool.map(lambda file: lint(tidy, options.build, entries[file], stamps[file]), todo):
+            if findings:
+                faults += 1
+                print(findings, end="", flush=True)
+    print(f"{len(entries)} sources, {len(todo)} of them checked now, {faults} with findings")
     sys.exit(bool(faults))
 
 
