@@ -10,25 +10,36 @@ if [ "${1:-}" = --help ]; then
 Usage: scripts/test.sh [CTEST-OPTION...]
 
 Builds Headroom with its tests and runs them, as in: scripts/test.sh -L mpi, scripts/test.sh -R Allocator.
-Without options, the sanitizer builds of the lower layers' tests run first (build-asan/, build-tsan/).
+Without options, tests of the layers run under a sanitizer first (build-tsan/, build-asan/).
 
-  HEADROOM_PRESET=NAME      host (default); host-asan or host-tsan: the whole suite under that sanitizer
-  HEADROOM_SANITIZERS=LIST  which sanitizer builds run first ("asan tsan"; empty: none)
+  HEADROOM_PRESET=NAME      host (default); host-asan or host-tsan: the whole suite under those sanitizers
+  HEADROOM_SANITIZERS=LIST  which sanitizer builds run first: tsan (default), asan, or both; empty: none
 TEXT
   common_help
   exit 0
 fi
 
+# test_under SANITIZER FOLDER...: builds and runs the tests of those folders, ranks as threads.
+test_under() {
+  local sanitizer=$1 dir=$build_dir-$1
+  shift
+  configure_and_build "host-$sanitizer" "$dir" --target "${@/%/_tests}"
+  say "Testing $* under $sanitizer"
+  local labels
+  labels=$(IFS='|' && echo "^($*)\$")
+  ctest --test-dir "$dir" --output-on-failure --no-tests=error --parallel "$jobs" --label-regex "$labels" --label-exclude '^mpi$'
+}
+
 packages+=(python3-venv clang-format clang-tidy shellcheck)
 install_packages
 
-# Only what needs threads or memory to be right, and is quick enough under a sanitizer.
-sanitizers=${HEADROOM_SANITIZERS-asan tsan}
 if [ "$preset" = host ] && [ $# -eq 0 ]; then
-  for sanitizer in $sanitizers; do
-    configure_and_build "host-$sanitizer" "$build_dir-$sanitizer" --target layer_tests
-    say "Testing under $sanitizer"
-    ctest --test-dir "$build_dir-$sanitizer" --output-on-failure --no-tests=error --parallel "$jobs" -L '^layer$' -LE '^mpi$'
+  for sanitizer in ${HEADROOM_SANITIZERS-tsan}; do
+    case $sanitizer in
+      tsan) test_under tsan core memory collectives shard ;;
+      asan) test_under asan memory kernels collectives shard ;;
+      *) fail "HEADROOM_SANITIZERS: expected tsan, asan, found '$sanitizer'" ;;
+    esac
   done
 fi
 
