@@ -83,6 +83,19 @@ TEST(CommitFailure, BelowTheLimit_IsNamedInTheRefusal) {
   EXPECT_NE(memory.last_refusal().find("that can be mapped"), std::string::npos) << memory.last_refusal();
 }
 
+TEST(CommitFailure, WhereTheLimitEndsWithinAPage_NamesThePagesThatItLeaves) {
+  FakeDevice fake;
+  CachingAllocator memory(fake.device, {.limit_bytes = 3 * kPage + kPage / 2});
+  const Stream stream(fake.device);
+  const Buffer live = memory.allocate(request(2 * kPage), stream);
+  EXPECT_THROW(static_cast<void>(memory.allocate(request(kPage + 512), stream)), OutOfMemory);
+  EXPECT_NE(memory.last_refusal().find("of which the limit leaves room for 1."), std::string::npos)
+      << memory.last_refusal();
+  EXPECT_THROW(static_cast<void>(memory.allocate(request(2 * kPage), stream)), OutOfMemory);
+  EXPECT_NE(memory.last_refusal().find("live bytes and the request exceed the limit"), std::string::npos)
+      << memory.last_refusal();
+}
+
 TEST(CommitFailure, AfterPagesWereReturned_TakesThemBack) {
   FakeDevice fake;
   CachingAllocator memory(fake.device, {.limit_bytes = 8 * kPage});
@@ -110,11 +123,14 @@ TEST(CommitFailure, DeviceFull_OtherRegionsPagesStillServe) {
   memory.check();
 }
 
-TEST(CommitFailure, Construction_WhereTheLimitIsBelowAPage_RefusesEveryRequest) {
+TEST(CommitFailure, Construction_WhereTheLimitIsBelowAPage_RefusesEveryRequestByThePage) {
   FakeDevice fake;
   CachingAllocator memory(fake.device, {.limit_bytes = kPage - 1});
   const Stream stream(fake.device);
+  const std::string bound =
+      "memory is taken in whole pages of " + std::to_string(kPage) + " bytes, of which the limit leaves room for 0";
   EXPECT_FALSE(memory.try_allocate(request(1), stream).has_value());
+  EXPECT_NE(memory.last_refusal().find(bound), std::string::npos) << memory.last_refusal();
   EXPECT_THROW(memory.commit_slots(1), OutOfMemory);
   EXPECT_TRUE(memory.try_allocate(request(0), stream).has_value());
   memory.check();

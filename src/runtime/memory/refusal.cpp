@@ -73,6 +73,9 @@ std::string AllocatorState::refusal_text(const Attempt& attempt, const Allocatio
     bound = "the device has no more memory, although the limit is not reached";
   } else if (attempt.bytes <= usable) {
     bound = "fragmented, not full: free bytes would suffice, but not in one piece";
+  } else if (request.bytes <= limit_bytes - std::min(reserved, limit_bytes)) {
+    bound = fmt::format("memory is taken in whole pages of {} bytes, of which the limit leaves room for {}", page_bytes,
+                        headroom_bytes(attempt) / page_bytes);
   } else {
     bound = slot_committed_bytes > 0 ? "live bytes, the pages of slots and the request exceed the limit"
                                      : "live bytes and the request exceed the limit";
