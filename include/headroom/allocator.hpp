@@ -20,6 +20,9 @@ struct RegionStatistics {
   Metric allocated_bytes, reserved_bytes;
 };
 
+/// `segment` and `inactive_split_bytes` are always 0, as PyTorch's are for expandable segments, which all regions are:
+/// it counts a segment where it is allocated whole, not page by page, and free pages of a growing one as no split
+/// block. `reserved_bytes`, num_device_alloc and num_device_free count what is mapped.
 struct MemoryStatistics {
   Metric allocation, allocated_bytes, requested_bytes, active, active_bytes, segment, reserved_bytes;
   Metric inactive_split_bytes, pending_free_bytes;
