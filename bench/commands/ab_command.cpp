@@ -3,6 +3,7 @@
 #include "commands/run_files.hpp"
 #include "io/outputs.hpp"
 #include "options/agreement.hpp"
+#include "options/json_text.hpp"
 #include "report/ab_report.hpp"
 #include "report/progress.hpp"
 #include "report/report.hpp"
@@ -50,6 +51,7 @@ class Comparison {
       run_round(round);
       result_.rounds = round;
     }
+    note_what_is_missing();
     progress_.clear();
     result_.a = arms_[0].result;
     result_.b = arms_[1].result;
@@ -61,7 +63,18 @@ class Comparison {
     return !result_.difference && !arms_[0].result.figures.infeasible && !arms_[1].result.figures.infeasible;
   }
 
+  /// The last round alone writes files and replays matrix products: the others are to be left undisturbed.
+  void note_what_is_missing() {
+    if (rounds_begun_ > line_.ab.rounds) return;
+    const int ended = rounds_begun_ - 1;
+    const bool wants_files = !line_.config.trace_path.empty() || !line_.config.events_path.empty();
+    result_.notes.push_back(fmt::format("the comparison ended in round {} of {}{}: {}no utilization was measured",
+                                        ended, line_.ab.rounds, ended == 0 ? " (the warm-up)" : "",
+                                        wants_files ? "the files of --trace and --events were not written, and " : ""));
+  }
+
   void run_round(int round) {
+    ++rounds_begun_;
     const bool b_first = std::uniform_int_distribution<int>(0, 1)(coin_) == 1;
     if (round > 0) result_.order.emplace_back(b_first ? "ba" : "ab");
     spdlog::info("round {}: {}", round, b_first ? "b, then a" : "a, then b");
@@ -105,6 +118,7 @@ class Comparison {
   Progress progress_;
   std::mt19937_64 coin_;
   AbResult result_;
+  int rounds_begun_ = 0;
 };
 
 }  // namespace
@@ -120,7 +134,7 @@ void ab_command(const CommandLine& line, RankContext context) {
     if (context.control.rank() != 0) return;
     const Config& config = line.config;
     if (config.json_path != "-") std::fputs(ab_table(result).c_str(), stdout);
-    if (!config.json_path.empty()) write_output(config.json_path, ab_json(result).dump(2) + "\n");
+    if (!config.json_path.empty()) write_output(config.json_path, dump(ab_json(result), 2) + "\n");
     flush_stdout();
   });
 }

@@ -1,8 +1,9 @@
 #include "options/agreement.hpp"
 
 #include "options/input_error.hpp"
+#include "options/json_text.hpp"
+#include "runtime/shard/consensus.hpp"
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -10,12 +11,11 @@
 namespace headroom::bench {
 namespace {
 
-constexpr std::size_t kPieceBytes = 4096;  // The most that share() carries.
-
+using detail::share_text;
 using Json = nlohmann::ordered_json;
 
 std::string found_in(const Json& json, const std::string& key) {
-  return json.contains(key) ? json[key].dump() : "nothing";
+  return json.contains(key) ? dump(json[key]) : "nothing";
 }
 
 void compare(const Json& mine, const Json& theirs) {
@@ -29,16 +29,6 @@ void compare(const Json& mine, const Json& theirs) {
 }
 
 }  // namespace
-
-std::string share_text(Communicator& control, std::string text, int root) {
-  std::uint64_t length = text.size();
-  control.share(std::as_writable_bytes(std::span(&length, 1)), root);
-  text.resize(length);
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(text.data(), text.size()));
-  for (std::size_t begin = 0; begin < bytes.size(); begin += kPieceBytes)
-    control.share(bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin)), root);
-  return text;
-}
 
 std::optional<Failure> vote(Communicator& control, const std::optional<Failure>& mine) {
   // The largest word wins: a cause before a consequence, then the lowest rank.
@@ -68,9 +58,9 @@ void run_checked(Communicator& control, const std::function<void()>& action) {
 }
 
 void check_agreement(Communicator& control, const CommandLine& line) {
-  const Json mine = to_json(line);
-  const std::string theirs = share_text(control, mine.dump(), 0);
-  run_checked(control, [&] { compare(mine, Json::parse(theirs)); });
+  const std::string mine = dump(to_json(line));
+  const std::string theirs = share_text(control, mine, 0);
+  run_checked(control, [&] { compare(Json::parse(mine), Json::parse(theirs)); });
 }
 
 }  // namespace headroom::bench

@@ -21,9 +21,6 @@ namespace headroom::bench {
 /// communicate.
 void run_checked(Communicator& control, const std::function<void()>& action);
 
-/// `text` of rank `root`, on every rank. Collective.
-[[nodiscard]] std::string share_text(Communicator& control, std::string text, int root);
-
 /// Throws, on every rank, one InvalidInput that names the first option that differs from rank 0's, where one does.
 void check_agreement(Communicator& control, const CommandLine& line);
 

@@ -1,5 +1,7 @@
 #include "report/ab_report.hpp"
 
+#include "options/json_text.hpp"
+
 #include "report/report.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -12,7 +14,7 @@ namespace {
 Json arm_json(const ArmResult& arm) {
   if (arm.report.is_null()) return nullptr;
   Json json = arm.report;
-  json["seconds_per_step"] = seconds_per_step_json(arm.figures.step_seconds);
+  if (!arm.figures.step_seconds.empty()) json["seconds_per_step"] = seconds_per_step_json(arm.figures.step_seconds);
   return json;
 }
 
@@ -42,7 +44,7 @@ std::string line(const std::string& what, const std::string& a, const std::strin
 /// A figure of both reports, as it is.
 std::string figures_line(const AbResult& result, const char* what, const char* pointer) {
   const auto text = [pointer](const Json& report) {
-    return report.is_null() ? std::string("-") : report.at(Json::json_pointer(pointer)).dump();
+    return report.is_null() ? std::string("-") : dump(report.at(Json::json_pointer(pointer)));
   };
   return line(what, text(result.a.report), text(result.b.report), "");
 }

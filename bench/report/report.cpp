@@ -1,9 +1,12 @@
 #include "report/report.hpp"
 
-#include "options/agreement.hpp"
+#include "options/json_text.hpp"
 #include "report/statistics.hpp"
+#include "runtime/shard/consensus.hpp"
 
 #include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
 
 namespace headroom::bench {
 namespace {
@@ -18,7 +21,7 @@ std::vector<std::string> unit_names(const ParameterManager& parameters) {
 std::vector<Json> gather_records(Communicator& control, const Json& mine) {
   std::vector<Json> ranks;
   for (int rank = 0; rank < control.size(); ++rank) {
-    const std::string text = share_text(control, control.rank() == rank ? mine.dump() : std::string(), rank);
+    const std::string text = detail::share_text(control, control.rank() == rank ? dump(mine) : std::string(), rank);
     if (control.rank() == 0) ranks.push_back(Json::parse(text));
   }
   return ranks;
@@ -86,14 +89,26 @@ Json limiter_json(const Config& config, int world, const std::vector<Json>& rank
     bounds.push_back(fmt::format("full gradients whose reduction was issued: {} (limit-reduce-scatters)",
                                  *config.prefetch.limit_reduce_scatters));
   }
+  const Json waits = mean_of(ranks, "/limiter/waits");
   return {
       {"active", false},
       {"bounds", bounds},
       {"does_not_bound",
        {"gathered parameters: with planned buffers limit-all-gathers is skipped, and the schedule's order is the bound",
         "activations and workspaces", "gradient shards and optimizer state", "bytes outside the allocator"}},
-      {"waits", static_cast<std::int64_t>(mean_of(ranks, "/limiter/waits").get<double>())},
+      {"waits", waits.is_null() ? waits : Json(static_cast<std::int64_t>(waits.get<double>()))},
       {"waited_seconds", mean_of(ranks, "/limiter/waited_seconds")}};
+}
+
+/// The steps that every rank's means count, and the records that all ranks lost.
+Json trace_json(const std::vector<Json>& ranks) {
+  std::int64_t steps = ranks.front().at("measured_steps").get<std::int64_t>();
+  std::uint64_t dropped = 0;
+  for (const Json& rank : ranks) {
+    steps = std::min(steps, rank.at("measured_steps").get<std::int64_t>());
+    dropped += rank.at("dropped_trace_records").get<std::uint64_t>();
+  }
+  return {{"measured_steps", steps}, {"dropped_records", dropped}};
 }
 
 }  // namespace
@@ -139,7 +154,7 @@ Json make_report(const ReportHeader& header, Run& run, const std::vector<StepRec
   report["limiter"] = limiter_json(run.config(), job.world(), ranks);
   report["recovery"] = {{"aborted_steps", 0}, {"retries", 0}, {"causes", Json::array()}};
   report["parameters_crc32c"] = fmt::format("{:08x}", run.crc32c());
-  report["trace"] = {{"measured_steps", record.measured_steps}, {"dropped_records", record.dropped_trace_records}};
+  report["trace"] = trace_json(ranks);
   return report;
 }
 

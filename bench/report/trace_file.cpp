@@ -1,5 +1,7 @@
 #include "report/trace_file.hpp"
 
+#include "options/json_text.hpp"
+
 #include <spdlog/fmt/fmt.h>
 
 #include <array>
@@ -14,7 +16,13 @@ constexpr int kHostThread = 1'000'000;  // below it: streams
 
 double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1000.0; }
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string quoted(const std::string& text) { return dump(text); }
+
+bool changes_memory(AllocatorEvent::Kind kind) {
+  using Kind = AllocatorEvent::Kind;
+  return kind == Kind::segment_map || kind == Kind::segment_unmap || kind == Kind::alloc ||
+         kind == Kind::free_requested || kind == Kind::retag;
+}
 
 class Writer {
  public:
@@ -91,49 +99,28 @@ class Writer {
     }
   }
 
-  void write_counter(std::int64_t time_ns, const TagBytes& bytes, std::int64_t reserved) {
+  void write_counter(std::int64_t time_ns, const detail::FoldedMemory& memory) {
     std::string args;
     for (int tag = 0; tag < kTagCount; ++tag) {
       args += fmt::format("{}\"{}\":{}", tag == 0 ? "" : ",", name_of(static_cast<Tag>(tag)),
-                          bytes[static_cast<std::size_t>(tag)]);
+                          memory.tag_bytes[static_cast<std::size_t>(tag)]);
     }
     next() << fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"allocated bytes","args":{{{}}}}})", source_.rank,
                           microseconds(time_ns), args);
     next() << fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"reserved bytes","args":{{"reserved":{}}}}})",
-                          source_.rank, microseconds(time_ns), reserved);
+                          source_.rank, microseconds(time_ns), memory.reserved_bytes());
   }
 
-  /// Folds the allocator's log. Nothing where it lost its beginning: sums would be wrong.
+  /// Nothing where the allocator's log lost its beginning: sums would be wrong.
   void write_memory() {
-    if (source_.memory->dropped_events() > 0) return;
-    TagBytes bytes{};
-    std::int64_t reserved = 0;
-    std::map<std::uint64_t, std::pair<Tag, std::uint64_t>> live;
-    const auto at = [&bytes](Tag tag) -> std::size_t& { return bytes[static_cast<std::size_t>(tag)]; };
-    for (const AllocatorEvent& event : source_.memory->events()) {
-      using Kind = AllocatorEvent::Kind;
-      switch (event.kind) {
-        case Kind::segment_map: reserved += static_cast<std::int64_t>(event.bytes); break;
-        case Kind::segment_unmap: reserved -= static_cast<std::int64_t>(event.bytes); break;
-        case Kind::alloc:
-          live[event.allocation] = {event.tag, event.bytes};
-          at(event.tag) += event.bytes;
-          break;
-        case Kind::free_requested:
-          at(live[event.allocation].first) -= live[event.allocation].second;
-          live.erase(event.allocation);
-          break;
-        case Kind::retag: {
-          auto& block = live[event.allocation];
-          at(block.first) -= block.second;
-          block.first = event.tag;
-          at(block.first) += block.second;
-          break;
-        }
-        default: continue;
-      }
-      write_counter(event.time_ns, bytes, reserved);
+    if (const std::uint64_t dropped = source_.memory->dropped_events(); dropped > 0) {
+      spdlog::warn("rank {}: the trace file has no memory counters: the allocator's log lost its first {} events",
+                   source_.rank, dropped);
+      return;
     }
+    detail::fold(source_.memory->events(), 0, [this](const AllocatorEvent& event, const detail::FoldedMemory& memory) {
+      if (changes_memory(event.kind)) write_counter(event.time_ns, memory);
+    });
   }
 
   std::ostream& out_;
