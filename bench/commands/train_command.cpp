@@ -2,6 +2,7 @@
 #include "commands/run_files.hpp"
 #include "io/outputs.hpp"
 #include "options/agreement.hpp"
+#include "options/json_text.hpp"
 #include "report/progress.hpp"
 #include "report/report.hpp"
 
@@ -25,9 +26,7 @@ void print(const std::string& line) {
 class Lines {
  public:
   Lines(const Config& config, bool prints)
-      : progress_(config.quiet || !prints),
-        steps_(config.steps),
-        lines_(prints && !config.quiet && config.json_path != "-") {}
+      : progress_(config.quiet || !prints), steps_(config.steps), lines_(prints && config.json_path != "-") {}
 
   void start() {
     if (lines_)
@@ -75,7 +74,7 @@ void print_summary(const Json& report, const std::vector<StepRecord>& steps, con
         figure(report, "/floating_point/achieved_gflops"), figure(report, "/floating_point/utilization"),
         figure(report, "/floating_point/gemm_peak_gflops")));
   }
-  if (report.at("world").get<int>() > 1) {
+  if (report.at("world").get<int>() > 1 && !report.at("communication").at("busy_seconds").is_null()) {
     print(fmt::format("communication: {:.2f} ms busy, {:.2f} ms exposed, complete after {:.2f} ms",
                       figure(report, "/communication/busy_seconds") * 1e3,
                       figure(report, "/communication/exposed_seconds") * 1e3,
@@ -119,7 +118,7 @@ void train_command(const CommandLine& line, RankContext context) {
     write_run_files(run, context.job);
     if (!prints) return;
     if (config.json_path != "-") print_summary(report, steps, *data);
-    if (!config.json_path.empty()) write_output(config.json_path, report.dump(2) + "\n");
+    if (!config.json_path.empty()) write_output(config.json_path, dump(report, 2) + "\n");
     flush_stdout();
   });
 }

@@ -142,6 +142,7 @@ void add_machine(std::vector<Option>& table) {
   table.push_back(whole(
       "Machine", "ranks", "ranks as threads of this process; under mpirun the launcher gives them",
       [](auto& c) -> auto& { return c.ranks; }, 1, 256));
+  table.push_back(only("Machine", "host-threads", "compute threads of a rank", 1));
   table.push_back(choice("Machine", "executor", "how host streams run; seeded reorders what may be reordered",
                          [](auto& c) -> auto& { return c.host.executor; }, {"threads", "seeded"}));
   table.push_back(seed(
@@ -256,7 +257,7 @@ void add_outputs(std::vector<Option>& table) {
   Option quiet{group,
                "quiet",
                "",
-               "no progress line",
+               "no progress line on stderr",
                [](Config& config, std::string_view text) {
                  config.quiet = parse_choice("quiet", text, {"false", "true"}) == 1;
                },

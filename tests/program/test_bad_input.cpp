@@ -64,18 +64,19 @@ std::vector<Case> cases_of_numbers() {
 std::vector<Case> cases_of_names() {
   std::vector<Case> cases;
   for (const char* option : {"device", "executor", "workload", "order", "shard", "backward-prefetch", "buffers",
-                             "communicators", "accumulation", "gathered", "reduced", "log-level"})
+                             "communicators", "host-threads", "accumulation", "gathered", "reduced", "log-level"})
     for (const char* value : {"", "other", "NONE"})
       cases.push_back({small({std::string("--") + option + "=" + value}), std::string("--") + option});
   // What a later version may have is not there yet, and says so.
-  for (const char* setting : {"device=cuda", "device=simulated", "workload=irregular", "workload=branching",
-                              "shard=shard_grad_op", "shard=no_shard", "shard=hybrid(2)", "buffers=observed",
-                              "communicators=1", "accumulation=full", "gathered=bf16", "reduced=bf16"})
+  for (const char* setting :
+       {"device=cuda", "device=simulated", "workload=irregular", "workload=branching", "shard=shard_grad_op",
+        "shard=no_shard", "shard=hybrid(2)", "buffers=observed", "communicators=1", "host-threads=2",
+        "accumulation=full", "gathered=bf16", "reduced=bf16"})
     cases.push_back({small({std::string("--") + setting}), std::string("--") + setting});
   for (Case& later : cases) later.says = later.says.substr(0, later.says.find('='));
   for (const char* option :
        {"budget=1GiB", "wrap=block", "verify", "fault=x", "checkpoint=/tmp/x", "save-every=1", "resume", "keep=2",
-        "report=x.html", "snapshot=x", "recompute=unit", "host-threads=2", "sweep=seq=1", "no-such-option", "se=8"})
+        "report=x.html", "snapshot=x", "recompute=unit", "sweep=seq=1", "no-such-option", "se=8"})
     cases.push_back({small({std::string("--") + option}), "an option that exists"});
   for (const char* value : {"", ",", "h.0,", "h.9", "h.0,,h.0", "ALL"})
     cases.push_back({small({std::string("--keep-after-forward=") + value}), "--keep-after-forward"});
