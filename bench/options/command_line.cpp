@@ -16,8 +16,10 @@ constexpr const char* kExamples =
     "  headroom train --ranks 2 --data /usr/share/common-licenses --json report.json\n"
     "  headroom ab --ranks 2 --a backward-prefetch=pre --b backward-prefetch=post\n"
     "  mpirun -n 2 headroom train --steps 100\n"
-    "Errors are one line on stderr. Exit codes: 0 done; 2 bad usage or input; 74 input/output failed in the run;\n"
-    "75 out of memory; 86 a rank is stuck or dead; 87 communicator or device error; 88 ranks disagree.";
+    "Errors are one line on stderr. Exit codes: 0 done; 1 internal error; 2 bad usage or input; 70 torn state;\n"
+    "74 input/output failed in the run; 75 out of memory; 86 a rank is stuck or dead; 87 communicator or device "
+    "error;\n"
+    "88 ranks disagree.";
 constexpr const char* kTrainExample =
     "Example:\n  headroom train --ranks 2 --data /usr/share/common-licenses --steps 50 --json report.json";
 constexpr const char* kAbExample =
