@@ -38,17 +38,19 @@ std::vector<fs::path> files_of_folder(const fs::path& folder) {
 }
 
 // Before it is read: data that cannot fit is refused at once.
-std::uint64_t checked_size(const fs::path& path, std::size_t tokens_before) {
+std::uint64_t checked_size(const fs::path& path, bool is_binary, std::size_t tokens_before) {
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
   if (error) throw bad_input(data_option(path), "a file that can be read", error.message());
   const auto memory_bytes =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  if (size > memory_bytes / 4 || tokens_before > memory_bytes / 4 - size)
+  const std::uint64_t most_tokens = memory_bytes / 4 / sizeof(std::uint16_t);
+  const std::uint64_t tokens = is_binary ? size / sizeof(std::uint16_t) : size;
+  if (tokens > most_tokens || tokens_before > most_tokens - tokens)
     throw bad_input(
         data_option(path),
-        "at most " + std::to_string(memory_bytes / 4) + " bytes in all (a quarter of this machine's memory)",
-        std::to_string(size) + " in this file");
+        "at most " + std::to_string(most_tokens) + " tokens in all (u16, in a quarter of this machine's memory)",
+        std::to_string(tokens) + " in this file");
   return size;
 }
 
@@ -85,8 +87,8 @@ void check_vocabulary(const std::string& source, const std::uint16_t* tokens, st
 }
 
 void append_tokens(const fs::path& file, std::int64_t vocab, std::vector<std::uint16_t>& tokens) {
-  const std::uint64_t size = checked_size(file, tokens.size());
   const bool is_binary = file.extension() == ".bin";
+  const std::uint64_t size = checked_size(file, is_binary, tokens.size());
   if (is_binary && size % 2 != 0)
     throw bad_input(data_option(file), "u16 tokens, so an even number of bytes", std::to_string(size));
   std::ifstream stream(file, std::ios::binary);
