@@ -12,6 +12,21 @@ std::array<std::int64_t, 4> stored(std::int64_t rows, std::int64_t columns, Tran
                                     : std::array<std::int64_t, 4>{columns, rows, 1, 1};
 }
 
+double seconds_of(std::span<const GemmCall> calls, const Tensor& a, const Tensor& b, const Tensor& c,
+                  StreamRef compute) {
+  const Device device = compute.device();
+  const std::int64_t begin_ns = device.now_ns();
+  for (const GemmCall& call : calls) {
+    for (std::int64_t repeat = 0; repeat < call.count; ++repeat) {
+      kernels::gemm(a.buffer.tensor(DType::f32, stored(call.m, call.k, call.ta)), call.ta,
+                    b.buffer.tensor(DType::f32, stored(call.k, call.n, call.tb)), call.tb,
+                    c.buffer.tensor(DType::f32, {call.m, call.n, 1, 1}), 1, 0, compute);
+    }
+  }
+  compute.synchronize();
+  return static_cast<double>(device.now_ns() - begin_ns) * 1e-9;
+}
+
 }  // namespace
 
 double replay_gemms(std::span<const GemmCall> calls, const TensorSource& tensors) {
@@ -32,18 +47,17 @@ double replay_gemms(std::span<const GemmCall> calls, const TensorSource& tensors
   for (const TensorView& view : {a.view, b.view, c.view}) kernels::fill(view, 0.5, compute);
   compute.synchronize();
 
-  const Device device = compute.device();
-  const std::int64_t begin_ns = device.now_ns();
-  for (const GemmCall& call : calls) {
-    for (std::int64_t repeat = 0; repeat < call.count; ++repeat) {
-      kernels::gemm(a.buffer.tensor(DType::f32, stored(call.m, call.k, call.ta)), call.ta,
-                    b.buffer.tensor(DType::f32, stored(call.k, call.n, call.tb)), call.tb,
-                    c.buffer.tensor(DType::f32, {call.m, call.n, 1, 1}), 1, 0, compute);
-    }
+  // Other work of the machine only slows a replay down, so the fastest of a few says what the products can reach.
+  constexpr int kReplays = 5;
+  constexpr double kEnoughSeconds = 2;
+  double fastest = 0;
+  double spent = 0;
+  for (int replay = 0; replay < kReplays && (replay < 2 || spent < kEnoughSeconds); ++replay) {
+    const double seconds = seconds_of(calls, a, b, c, compute);
+    fastest = replay == 0 ? seconds : std::min(fastest, seconds);
+    spent += seconds;
   }
-  compute.synchronize();
-  const double seconds = static_cast<double>(device.now_ns() - begin_ns) * 1e-9;
-  return flops / seconds;
+  return flops / fastest;
 }
 
 }  // namespace headroom::bench

@@ -6,8 +6,8 @@
 
 namespace headroom::bench {
 
-/// Runs a step's matrix products alone, in their order, on buffers of the largest size: the rate (FLOP/s) that the step
-/// could have if it were nothing else. Blocks. Throws: OutOfMemory.
+/// Runs a step's matrix products alone, in their order, on buffers of the largest size, a few times: the rate
+/// (FLOP/s) of the fastest replay, which the step would have if it were nothing else. Blocks. Throws: OutOfMemory.
 [[nodiscard]] double replay_gemms(std::span<const GemmCall> calls, const TensorSource& tensors);
 
 }  // namespace headroom::bench

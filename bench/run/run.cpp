@@ -20,6 +20,14 @@ Device traced(const Device& device) {
   return device;
 }
 
+AllocatorOptions allocator_options(const Config& config) {
+  constexpr std::size_t kWrittenEvents = std::size_t{1} << 21;  // 128 MiB: what a file of a long run may need
+  AllocatorOptions options;
+  options.limit_bytes = config.memory_limit_bytes;
+  if (!config.events_path.empty() || !config.trace_path.empty()) options.event_capacity = kWrittenEvents;
+  return options;
+}
+
 /// Everything is folded before this step is issued. The first step is folded alone where the means leave it out.
 bool is_fold_boundary(std::int64_t step, std::int64_t steps) {
   return (step == 1 && first_measured_step(steps) == 1) || (step > 0 && step % kStepsAFold == 0);
@@ -50,7 +58,7 @@ Run::Run(const Config& config, const Job& job, const TokenData& data, std::uniqu
       device_(traced(job.device())),
       start_bytes_(process_memory().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       communicators_(job.communicators()),
-      memory_(device_, {.limit_bytes = config.memory_limit_bytes}),
+      memory_(device_, allocator_options(config)),
       compute_(device_),
       tensors_(memory_, compute_),
       workload_(std::move(workload)),
