@@ -6,6 +6,7 @@
 #include "workloads/gpt.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 
 namespace headroom::bench {
@@ -110,6 +111,12 @@ void Run::issue() {
     run_micro_batches(step);
   } catch (const OutOfMemory& refusal) {
     step.abort(Fault::allocation, refusal.what());
+  } catch (const Error&) {
+    throw;  // every rank knows of it, or can no longer vote
+  } catch (const std::bad_alloc&) {
+    step.abort(Fault::allocation, "memory of this process: it is used up");
+  } catch (const std::exception& error) {
+    step.abort(Fault::exception, error.what());
   }
   in_flight_.push_back(step.commit(*optimizer_));
   ++issued_;
