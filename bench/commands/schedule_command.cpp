@@ -1,6 +1,7 @@
 #include "commands/commands.hpp"
 #include "io/hf_gpt2.hpp"
 
+#include <headroom/layout.hpp>
 #include <headroom/schedule.hpp>
 
 #include <cstdio>
@@ -18,9 +19,16 @@ PlanInput equal_units(int count) {
   return input;
 }
 
-PlanInput units_of(const ModelShape& shape) {
+PlanInput units_of(const ModelShape& shape, int world) {
   PlanInput input;
-  for (const Gpt2Unit& unit : gpt2_units(shape)) input.units.push_back({unit.name});
+  for (const Gpt2Unit& unit : gpt2_units(shape)) {
+    std::vector<ParameterSpec> parameters;
+    for (const NamedShape& tensor : unit.tensors) parameters.push_back({tensor.name, tensor.shape});
+    const FlatLayout layout = FlatLayout::make(unit.name, std::move(parameters), world);
+    const std::size_t full_bytes = static_cast<std::size_t>(layout.padded_numel) * sizeof(float);
+    const std::size_t shard_bytes = static_cast<std::size_t>(layout.shard_numel) * sizeof(float);
+    input.units.push_back({unit.name, full_bytes, full_bytes, shard_bytes});
+  }
   input.forward = gpt2_forward_path(shape);
   input.backward = gpt2_backward_path(shape);
   return input;
@@ -30,9 +38,10 @@ PlanInput units_of(const ModelShape& shape) {
 
 void schedule_command(const CommandLine& line) {
   const Config& config = line.config;
-  PlanInput input = line.schedule.units > 0 ? equal_units(line.schedule.units) : units_of(config.model);
+  const int world = config.is_given("ranks") ? config.ranks : 2;
+  PlanInput input = line.schedule.units > 0 ? equal_units(line.schedule.units) : units_of(config.model, world);
   input.micro_batches = static_cast<int>(config.accumulate);
-  input.world = config.is_given("ranks") ? config.ranks : 2;
+  input.world = world;
   input.first_step = line.schedule.first;
   std::fputs(config.policy()->plan(input).text().c_str(), stdout);
 }

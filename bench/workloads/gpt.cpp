@@ -1,5 +1,7 @@
 #include "workloads/gpt.hpp"
 
+#include "io/hf_gpt2.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +9,17 @@ namespace headroom::bench {
 namespace {
 
 enum EmbeddingParameter : int { wte, wpe, final_norm_weight, final_norm_bias };  // NOLINT(*-use-enum-class)
+
+/// With GPT-2's initialisation: matrices from N(0, 0.02), those that end a residual branch narrower by the branches.
+ParameterSpec parameter(const NamedShape& tensor, std::int64_t layers) {
+  constexpr double kDeviation = 0.02;
+  const bool is_matrix = tensor.shape.size() > 1;
+  const bool ends_branch = tensor.name.ends_with(".c_proj.weight");
+  const double deviation = ends_branch ? kDeviation / std::sqrt(2.0 * static_cast<double>(layers)) : kDeviation;
+  const Initializer initializer =
+      is_matrix ? normal(static_cast<float>(deviation)) : constant(tensor.name.ends_with(".weight") ? 1 : 0);
+  return {tensor.name, tensor.shape, initializer};
+}
 
 template <class View>  // of a lease: its parameters or its gradients
 HalfParameters half_views(const View& view, int first) {
@@ -148,13 +161,6 @@ Gpt::Gpt(const GptShape& shape) : shape_(shape) {
   }
 }
 
-std::vector<ParameterSpec> Gpt::half_specs(std::int64_t half) const {
-  const std::string prefix = "h." + std::to_string(half / 2) + ".";
-  const auto residual = static_cast<float>(0.02 / std::sqrt(2.0 * static_cast<double>(shape_.layers)));
-  return half % 2 == 0 ? attention_parameters(prefix, shape_.width, residual)
-                       : mlp_parameters(prefix, shape_.width, residual);
-}
-
 std::string Gpt::unit_name(std::int64_t first_half, std::int64_t end_half) const {
   const std::string first = "h." + std::to_string(first_half / 2);
   if (shape_.halves_per_unit == 1) return first + (first_half % 2 == 0 ? ".attn" : ".mlp");
@@ -163,17 +169,22 @@ std::string Gpt::unit_name(std::int64_t first_half, std::int64_t end_half) const
 }
 
 void Gpt::add_units(ParameterManager& parameters) {
-  embedding_ = parameters.add_unit("embedding", {{"wte.weight", {shape_.vocabulary, shape_.width}, normal(0.02F)},
-                                                 {"wpe.weight", {shape_.positions, shape_.width}, normal(0.02F)},
-                                                 {"ln_f.weight", {shape_.width}, constant(1)},
-                                                 {"ln_f.bias", {shape_.width}, constant(0)}});
+  const std::vector<Gpt2Unit> units =
+      gpt2_units({shape_.layers, shape_.width, shape_.heads, shape_.vocabulary, shape_.positions});
+  std::vector<ParameterSpec> embedding;
+  for (const NamedShape& tensor : units.front().tensors) embedding.push_back(parameter(tensor, shape_.layers));
+  embedding_ = parameters.add_unit(units.front().name, std::move(embedding));
   blocks_.clear();
   const std::int64_t halves = 2 * shape_.layers;
   for (std::int64_t first = 0; first < halves; first += shape_.halves_per_unit) {
     const std::int64_t end = std::min(halves, first + shape_.halves_per_unit);
     std::vector<ParameterSpec> specs;
     for (std::int64_t half = first; half < end; ++half) {
-      for (ParameterSpec& spec : half_specs(half)) specs.push_back(std::move(spec));
+      const Gpt2Unit& block = units[static_cast<std::size_t>(1 + half / 2)];
+      for (int index = 0; index < kParametersPerHalf; ++index) {
+        const auto at = static_cast<std::size_t>((half % 2) * kParametersPerHalf + index);
+        specs.push_back(parameter(block.tensors[at], shape_.layers));
+      }
     }
     blocks_.push_back(parameters.add_unit(unit_name(first, end), std::move(specs)));
   }

@@ -2,6 +2,9 @@
 
 #include "workloads/gpt_block.hpp"
 
+#include <string>
+#include <vector>
+
 namespace headroom::bench {
 
 struct GptShape {
@@ -25,7 +28,6 @@ class Gpt final : public Workload {
  private:
   struct Pass;
 
-  [[nodiscard]] std::vector<ParameterSpec> half_specs(std::int64_t half) const;
   [[nodiscard]] std::string unit_name(std::int64_t first_half, std::int64_t end_half) const;
 
   GptShape shape_;

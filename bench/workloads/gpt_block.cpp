@@ -3,21 +3,6 @@
 namespace headroom::bench {
 namespace {
 
-constexpr float kDeviation = 0.02F;  // GPT-2's initialisation of every weight matrix.
-
-std::vector<ParameterSpec> half_parameters(const std::string& norm, const std::string& in, const std::string& out,
-                                           std::array<std::int64_t, 3> widths, float out_deviation) {
-  const std::int64_t width = widths[0];
-  const std::int64_t in_columns = widths[1];
-  const std::int64_t out_rows = widths[2];
-  return {{norm + ".weight", {width}, constant(1)},
-          {norm + ".bias", {width}, constant(0)},
-          {in + ".weight", {width, in_columns}, normal(kDeviation)},
-          {in + ".bias", {in_columns}, constant(0)},
-          {out + ".weight", {out_rows, width}, normal(out_deviation)},
-          {out + ".bias", {width}, constant(0)}};
-}
-
 struct Normed {
   Tensor y, mean, rstd;
 };
@@ -51,17 +36,6 @@ Tensor attention_workspace(const HalfContext& half) {
 }
 
 }  // namespace
-
-std::vector<ParameterSpec> attention_parameters(const std::string& prefix, std::int64_t width,
-                                                float residual_deviation) {
-  return half_parameters(prefix + "ln_1", prefix + "attn.c_attn", prefix + "attn.c_proj", {width, 3 * width, width},
-                         residual_deviation);
-}
-
-std::vector<ParameterSpec> mlp_parameters(const std::string& prefix, std::int64_t width, float residual_deviation) {
-  return half_parameters(prefix + "ln_2", prefix + "mlp.c_fc", prefix + "mlp.c_proj", {width, 4 * width, 4 * width},
-                         residual_deviation);
-}
 
 Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& state) {
   const TensorSource& tensors = *half.tensors;

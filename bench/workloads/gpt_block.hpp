@@ -2,9 +2,6 @@
 
 #include "workloads/workload.hpp"
 
-#include <string>
-#include <vector>
-
 namespace headroom::bench {
 
 /// Each half of a block (attention, MLP) has six parameters, in this order: norm, projection in, projection out.
@@ -36,12 +33,6 @@ struct AttentionState {
 struct MlpState {
   Tensor x, hidden;  ///< [n,C], [n,4C] before the GELU.
 };
-
-/// Names and shapes as Hugging Face's GPT-2 has them, prefix "h.3.".
-[[nodiscard]] std::vector<ParameterSpec> attention_parameters(const std::string& prefix, std::int64_t width,
-                                                              float residual_deviation);
-[[nodiscard]] std::vector<ParameterSpec> mlp_parameters(const std::string& prefix, std::int64_t width,
-                                                        float residual_deviation);
 
 /// x + attention(norm(x)); takes x, which backward needs. Throws: OutOfMemory.
 [[nodiscard]] Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& state);
