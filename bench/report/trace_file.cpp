@@ -2,7 +2,10 @@
 
 #include "options/json_text.hpp"
 
+#include "runtime/memory/fold.hpp"
+
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <array>
 #include <map>
