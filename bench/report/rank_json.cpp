@@ -6,6 +6,11 @@
 namespace headroom::bench {
 namespace {
 
+template <class Value>
+Json known_or_null(bool known, const Value& value) {
+  return known ? Json(value) : Json(nullptr);
+}
+
 Json unit_json(int unit, const std::vector<std::string>& names) {
   const bool known = unit >= 0 && static_cast<std::size_t>(unit) < names.size();
   return known ? Json(names[static_cast<std::size_t>(unit)]) : Json(nullptr);
@@ -59,19 +64,19 @@ Json regions_json(const MemoryStatistics& memory) {
   return json;
 }
 
-Json times_json(const TraceSummary& times) {
-  return {{"busy", times.busy},
-          {"exposed", times.exposed},
-          {"completion", times.completion},
-          {"device_idle", times.device_idle},
-          {"throttle", times.throttle},
-          {"allocator", times.allocator},
-          {"launch", times.launch},
-          {"vote", times.vote},
-          {"path_compute", times.path_compute},
-          {"path_gather", times.path_gather},
-          {"path_reduce", times.path_reduce},
-          {"path_host", times.path_host}};
+Json times_json(const TraceSummary& times, bool known) {
+  return {{"busy", known_or_null(known, times.busy)},
+          {"exposed", known_or_null(known, times.exposed)},
+          {"completion", known_or_null(known, times.completion)},
+          {"device_idle", known_or_null(known, times.device_idle)},
+          {"throttle", known_or_null(known, times.throttle)},
+          {"allocator", known_or_null(known, times.allocator)},
+          {"launch", known_or_null(known, times.launch)},
+          {"vote", known_or_null(known, times.vote)},
+          {"path_compute", known_or_null(known, times.path_compute)},
+          {"path_gather", known_or_null(known, times.path_gather)},
+          {"path_reduce", known_or_null(known, times.path_reduce)},
+          {"path_host", known_or_null(known, times.path_host)}};
 }
 
 const Json& at(const Json& json, const char* pointer) { return json.at(Json::json_pointer(pointer)); }
@@ -107,7 +112,7 @@ void add_process_json(Json& per_rank, const std::vector<Json>& ranks, int ranks_
       Json& json = per_rank[rank];
       json["external"] = Json::object();
       for (const auto& entry : external) json["external"][entry.first] = entry.second / share;
-      json["unattributed"] = resident == 0 ? Json(nullptr) : Json((resident - known) / share);
+      json["unattributed"] = known_or_null(resident != 0 && resident >= known, (resident - known) / share);
       json["process_peak_rss"] = peak == 0 ? Json(nullptr) : Json(peak);
     }
   }
@@ -126,17 +131,21 @@ Json to_json(const RankRecord& record, const std::vector<std::string>& unit_name
   json["resident"] = record.process.resident_bytes;
   json["resident_peak"] = record.process.peak_resident_bytes;
   json["sets"] = {{"parameters", record.parameter_sets_peak}, {"gradients", record.gradient_sets_peak}};
-  json["times"] = times_json(record.times);
-  json["communication"] = {{"all_gathers", record.communication.all_gathers},
-                           {"reduce_scatters", record.communication.reduce_scatters},
+  const bool measured = record.measured_steps > 0;
+  const bool complete = record.dropped_trace_records == 0;
+  json["measured_steps"] = record.measured_steps;
+  json["times"] = times_json(record.times, measured);
+  json["communication"] = {{"all_gathers", known_or_null(measured, record.communication.all_gathers)},
+                           {"reduce_scatters", known_or_null(measured, record.communication.reduce_scatters)},
                            {"bytes_sent", record.communication.bytes_sent},
                            {"bytes_received", record.communication.bytes_received}};
   json["availability"] = {
-      {"visits", record.availability.visits},
-      {"late", record.availability.late},
+      {"visits", known_or_null(measured, record.availability.visits)},
+      {"late", known_or_null(measured, record.availability.late)},
       {"min_slack_seconds",
        record.availability.min_slack_seconds ? Json(*record.availability.min_slack_seconds) : Json(nullptr)}};
-  json["limiter"] = {{"waits", record.throttle_waits}, {"waited_seconds", record.throttle_seconds}};
+  json["limiter"] = {{"waits", known_or_null(complete, record.throttle_waits)},
+                     {"waited_seconds", known_or_null(complete, record.throttle_seconds)}};
   json["gemm_flops_per_second"] = record.gemm_flops_per_second ? Json(*record.gemm_flops_per_second) : Json(nullptr);
   json["dropped_trace_records"] = record.dropped_trace_records;
   return json;
@@ -203,14 +212,20 @@ Json critical_path_json(const std::vector<Json>& ranks) {
 Json availability_json(const std::vector<Json>& ranks) {
   std::int64_t visits = 0;
   std::int64_t late = 0;
+  bool known = true;
   Json slack = nullptr;
   for (const Json& rank : ranks) {
+    known = known && !at(rank, "/availability/visits").is_null();
+    if (!known) continue;
     visits += at(rank, "/availability/visits").get<std::int64_t>();
     late += at(rank, "/availability/late").get<std::int64_t>();
     const Json& mine = at(rank, "/availability/min_slack_seconds");
     if (!mine.is_null() && (slack.is_null() || mine < slack)) slack = mine;
   }
-  return {{"visits", visits}, {"late", late}, {"min_slack_seconds", slack}, {"checksums_ok", nullptr}};
+  return {{"visits", known_or_null(known, visits)},
+          {"late", known_or_null(known, late)},
+          {"min_slack_seconds", known_or_null(known, slack)},
+          {"checksums_ok", nullptr}};
 }
 
 }  // namespace headroom::bench

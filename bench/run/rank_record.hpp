@@ -34,14 +34,15 @@ struct Availability {
   std::optional<double> min_slack_seconds;
 };
 
-/// What one rank measured. Times and counts are means over the measured steps. Memory is that of the training itself,
+/// What one rank measured. Nothing of a step whose trace is incomplete is in the means; with no measured step they
+/// are unknown. Times and counts are means over the measured steps. Memory is that of the training itself,
 /// before anything that a report needs was computed.
 struct RankRecord {
   std::int64_t measured_steps = 0;
   TraceSummary times;
   CommunicationCounts communication;
   Availability availability;
-  std::uint64_t throttle_waits = 0;  ///< Of all steps.
+  std::uint64_t throttle_waits = 0;  ///< Of all steps; unknown where records were dropped.
   double throttle_seconds = 0;
   std::uint64_t dropped_trace_records = 0;
 

@@ -5,7 +5,9 @@
 #include "run/model_files.hpp"
 #include "workloads/gpt.hpp"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
+#include <array>
 #include <new>
 #include <string_view>
 
@@ -55,10 +57,11 @@ Run::Run(const Config& config, const Job& job, const TokenData& data, std::uniqu
          const RunOptions& options)
     : config_(config),
       options_(options),
+      shares_process_(ranks_in_process(job) > 1),
       data_(data),
       device_(traced(job.device())),
-      start_bytes_(process_memory().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       communicators_(job.communicators()),
+      start_bytes_(process_memory_of_all().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       memory_(device_, allocator_options(config)),
       compute_(device_),
       tensors_(memory_, compute_),
@@ -155,22 +158,38 @@ CommunicationCounts Run::wire_bytes() const {
   return bytes;
 }
 
+/// Read while every rank waits here, so that no rank's memory comes or goes meanwhile; ranks that share the process
+/// take one figure. Collective.
+ProcessMemory Run::process_memory_of_all() const {
+  Communicator& control = *communicators_.control;
+  control.agree({});
+  ProcessMemory memory = process_memory();
+  std::array<std::uint64_t, 2> words{memory.resident_bytes, memory.peak_resident_bytes};
+  control.agree(words);
+  if (shares_process_) memory = {words[0], words[1]};
+  return memory;
+}
+
 void Run::fold() {
   compute_.ref().synchronize();
   Trace& trace = device_.trace();
+  const bool complete = trace.dropped() == 0;
   const bool first_alone = issued_ == 1 && first_measured_step(config_.steps) == 1;
   if (first_alone) {
     first_step_bytes_ = wire_bytes();
-  } else {
+  } else if (complete) {
     measure_.fold(trace, windows_, compute_.ref().id());
   }
   if (!windows_.empty()) add_throttle(trace, windows_.front().begin_ns, record_);
   const std::vector<SetLifetime> lifetimes = parameters_->take_lifetimes();
-  record_.parameter_sets_peak = std::max(
-      {record_.parameter_sets_peak, parameters_->parameter_sets_peak(), live_sets_peak(lifetimes, false, trace)});
-  record_.gradient_sets_peak =
-      std::max({record_.gradient_sets_peak, parameters_->gradient_sets_peak(), live_sets_peak(lifetimes, true, trace)});
-  record_.dropped_trace_records = trace.dropped();
+  record_.parameter_sets_peak = std::max(record_.parameter_sets_peak, parameters_->parameter_sets_peak());
+  record_.gradient_sets_peak = std::max(record_.gradient_sets_peak, parameters_->gradient_sets_peak());
+  if (complete) {
+    record_.parameter_sets_peak = std::max(record_.parameter_sets_peak, live_sets_peak(lifetimes, false, trace));
+    record_.gradient_sets_peak = std::max(record_.gradient_sets_peak, live_sets_peak(lifetimes, true, trace));
+  }
+  record_.dropped_trace_records += trace.dropped() - dropped_before_;
+  dropped_before_ = options_.keep_trace ? trace.dropped() : 0;
   folded_ = issued_;
   windows_.clear();
   if (!options_.keep_trace) trace.clear();
@@ -179,13 +198,17 @@ void Run::fold() {
 RankRecord Run::finish() {
   if (folded_ < issued_) fold();
   measure_.write_means(record_);
+  if (record_.dropped_trace_records > 0) {
+    spdlog::warn("rank {}: the trace was full and lost {} records: the report's times are of {} steps of {}",
+                 communicators_.control->rank(), record_.dropped_trace_records, record_.measured_steps, config_.steps);
+  }
   const CommunicationCounts bytes = wire_bytes();
-  const auto steps = static_cast<double>(std::max<std::int64_t>(record_.measured_steps, 1));
+  const auto steps = static_cast<double>(issued_ - first_measured_step(config_.steps));
   record_.communication.bytes_sent = (bytes.bytes_sent - first_step_bytes_.bytes_sent) / steps;
   record_.communication.bytes_received = (bytes.bytes_received - first_step_bytes_.bytes_received) / steps;
   record_.memory = memory_.statistics();
   record_.peak = memory_.peak();
-  record_.process = process_memory();
+  record_.process = process_memory_of_all();
   record_.external = memory_.external();
   record_.external["process_at_start"] = start_bytes_;
 

@@ -57,14 +57,16 @@ class Run {
   void run_micro_batches(StepTransaction& step);
   void load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& targets) const;
   void fold();
+  [[nodiscard]] ProcessMemory process_memory_of_all() const;
   [[nodiscard]] CommunicationCounts wire_bytes() const;
 
   Config config_;
   RunOptions options_;
+  bool shares_process_;
   const TokenData& data_;
   Device device_;
-  std::size_t start_bytes_;  ///< Resident before this run took anything; this rank's part of it.
   Communicators communicators_;
+  std::size_t start_bytes_;  ///< Resident before this run took anything; this rank's part of it.
   CachingAllocator memory_;
   Stream compute_;
   TensorSource tensors_;
@@ -74,7 +76,8 @@ class Run {
 
   std::int64_t issued_ = 0, folded_ = 0;
   std::deque<StepReport> in_flight_;
-  std::vector<StepWindow> windows_;  ///< Of steps that are complete and not folded.
+  std::vector<StepWindow> windows_;   ///< Of steps that are complete and not folded.
+  std::uint64_t dropped_before_ = 0;  ///< Of the records that the trace still counts.
   StepMeasure measure_;
   CommunicationCounts first_step_bytes_;
   RankRecord record_;
