@@ -1,23 +1,18 @@
 #include "commands/arms.hpp"
 
+#include "options/option_table.hpp"
+
 #include <headroom/error.hpp>
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 namespace headroom::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// What both arms share: one machine, one text, one length, and the program's own output.
-constexpr std::array<std::string_view, 18> kShared{
-    "device", "executor", "executor-seed", "ranks",    "deadline",   "data",   "steps", "json",      "trace",
-    "events", "export",   "report",        "snapshot", "checkpoint", "resume", "quiet", "log-level", "workload"};
 
 std::string label_of(const std::vector<Setting>& settings) {
   std::string label;
@@ -27,7 +22,7 @@ std::string label_of(const std::vector<Setting>& settings) {
 
 void refuse_shared(const char* arm, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings) {
-    if (std::find(kShared.begin(), kShared.end(), setting.key) != kShared.end()) {
+    if (std::find(kSharedByArms.begin(), kSharedByArms.end(), setting.key) != kSharedByArms.end()) {
       throw InvalidInput(
           fmt::format("--{} {}={}: expected an option that the arms may differ in, found one that they "
                       "share. Give --{} to both.",
@@ -65,7 +60,11 @@ Arms make_arms(const CommandLine& line) {
                     "once needs --allow-many.",
                     arms.changed.size(), fmt::join(arms.changed, ", ")));
   }
-  if (std::find(arms.changed.begin(), arms.changed.end(), "limit-all-gathers") != arms.changed.end()) {
+  const auto is_changed = [&arms](const char* key) {
+    return std::find(arms.changed.begin(), arms.changed.end(), key) != arms.changed.end();
+  };
+  if (is_changed("deadline")) arms.notes.emplace_back("both arms run on one job, which has the longer deadline");
+  if (is_changed("limit-all-gathers")) {
     arms.notes.emplace_back("with planned buffers limit-all-gathers is inactive: both arms run alike");
   }
   if (arms.changed.empty()) arms.notes.emplace_back("nothing differs between the arms (A/A): the ratio is noise");

@@ -16,7 +16,7 @@ struct Arms {
 };
 
 /// Throws: InvalidInput where more than one key differs without --allow-many, or one that an arm cannot have to itself:
-/// the device, the ranks, the data, the number of steps, and where output goes.
+/// kSharedByArms.
 [[nodiscard]] Arms make_arms(const CommandLine& line);
 
 }  // namespace headroom::bench

@@ -24,7 +24,8 @@ constexpr const char* kTrainExample =
     "Example:\n  headroom train --ranks 2 --data /usr/share/common-licenses --steps 50 --json report.json";
 constexpr const char* kAbExample =
     "Example:\n  headroom ab --ranks 2 --steps 10 --a backward-prefetch=pre --b backward-prefetch=post --json ab.json\n"
-    "The other options are the base of both arms; a key is any of them, without dashes.";
+    "The other options are the base of both arms; a key is any of them, without dashes, but those that the arms "
+    "share:\n";
 constexpr const char* kScheduleExample =
     "Example:\n  headroom schedule --units 3 --backward-prefetch post --forward-prefetch 0 --limit-all-gathers off";
 
@@ -39,6 +40,12 @@ struct Extra {
   std::string a, b, rounds = "7", units;
   bool allow_many = false, first = false;
 };
+
+std::string ab_footer() {
+  std::string text = kAbExample;
+  for (const std::string_view key : kSharedByArms) text.append(key == kSharedByArms.front() ? "" : ", ").append(key);
+  return text + ".";
+}
 
 std::string default_of(const Option& option) {
   const nlohmann::ordered_json value = option.get(make_config({}));
@@ -70,7 +77,7 @@ void add_commands(CLI::App& app, Given& given, Extra& extra) {
   CLI::App* train = app.add_subcommand("train", "trains a model and reports on it")->footer(kTrainExample);
   add_table(*train, true, given);
 
-  CLI::App* ab = app.add_subcommand("ab", "compares two settings of one decision")->footer(kAbExample);
+  CLI::App* ab = app.add_subcommand("ab", "compares two settings of one decision")->footer(ab_footer());
   take_last(ab->add_option("--a", extra.a, "settings of arm a, as K=V K=V ..."))->type_name("TEXT");
   take_last(ab->add_option("--b", extra.b, "settings of arm b"))->type_name("TEXT");
   take_last(ab->add_option("--rounds", extra.rounds, "paired rounds"))->type_name("N")->capture_default_str();

@@ -2,6 +2,7 @@
 
 #include "options/config.hpp"
 
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -24,5 +25,9 @@ struct Option {
 };
 
 [[nodiscard]] std::vector<Option> option_table();
+
+/// What the arms of `ab` cannot have to themselves: one input and length, one job, and the program's own output.
+inline constexpr std::array<std::string_view, 7> kSharedByArms{"data",          "steps", "ranks", "executor",
+                                                               "executor-seed", "json",  "export"};
 
 }  // namespace headroom::bench
