@@ -25,7 +25,11 @@ void start_logging(const std::string& level) {
   spdlog::set_default_logger(logger);
 }
 
-CommunicatorOptions communicator_options(const CommandLine& line) { return {line.config.deadline}; }
+// Both arms of a comparison run on one job, so the longer deadline holds.
+CommunicatorOptions communicator_options(const CommandLine& line) {
+  if (line.command != Command::ab) return {line.config.deadline};
+  return {std::max(line.config.with(line.ab.a).deadline, line.config.with(line.ab.b).deadline)};
+}
 
 // Commands that need no ranks. False: it is not one of them.
 bool run_once(const CommandLine& line, bool prints) {
@@ -40,9 +44,9 @@ bool run_once(const CommandLine& line, bool prints) {
   return true;
 }
 
-void run_on_rank(const CommandLine& line, Job& job, Communicator& control) {
-  if (line.command == Command::train) train_command(line, {job, control});
-  if (line.command == Command::ab) ab_command(line, {job, control});
+void run_on_rank(const CommandLine& line, const RankContext& context) {
+  if (line.command == Command::train) train_command(line, context);
+  if (line.command == Command::ab) ab_command(line, context);
 }
 
 template <class Action>
@@ -101,7 +105,8 @@ int run_under_mpi(const std::vector<std::string>& argv) {
       if (refusal) std::rethrow_exception(refusal);
     });
     check_agreement(*control, line);
-    if (!run_once(line, rank == 0)) run_on_rank(line, job, *control);
+    SharedTokenData data;
+    if (!run_once(line, rank == 0)) run_on_rank(line, {job, *control, data});
   });
   const bool is_peer_gone = failure && failure->exit_code == exit_code_of(DeadlineExceeded(""));
   std::optional<Failure> agreed;
@@ -120,11 +125,12 @@ int run_under_mpi(const std::vector<std::string>& argv) {
 
 int run_threads(const CommandLine& line) {
   std::vector<std::optional<Failure>> failures(static_cast<std::size_t>(line.config.ranks));
+  SharedTokenData data;
   const auto body = [&](Job& job) {
     const int rank = job.rank();
     try {
       const std::shared_ptr<Communicator> control = job.communicators().control;
-      run_on_rank(line, job, *control);
+      run_on_rank(line, {job, *control, data});
     } catch (const std::exception& error) {
       failures[static_cast<std::size_t>(rank)] = describe(error, rank);
       throw;

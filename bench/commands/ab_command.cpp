@@ -35,13 +35,13 @@ class Comparison {
         context_(context),
         arms_{
             {{"a", &arms.a, nullptr, {arms.a_label, {}, {}}, {}}, {"b", &arms.b, nullptr, {arms.b_label, {}, {}}, {}}}},
-        progress_(line.config.quiet || context.control.rank() != 0),
+        progress_(context.control.rank() != 0),
         coin_(line.config.seed) {
     result_.changed = arms.changed;
     result_.equivalence = equivalence_of(arms.changed);
     result_.notes = arms.notes;
     run_checked(context_.control, [this] {
-      for (Arm& arm : arms_) arm.data = std::make_shared<TokenData>(TokenData::load(data_options(*arm.config)));
+      for (Arm& arm : arms_) arm.data = context_.data.load(data_options(*arm.config));
     });
   }
 
@@ -87,8 +87,11 @@ class Comparison {
 
   /// One run of one arm, from the start. An arm that does not fit is a result, and the same one on every rank.
   void run_arm(Arm& arm, int round) {
-    progress_.show(round == 0 ? fmt::format("warm-up, arm {}", arm.name)
-                              : fmt::format("round {} of {}, arm {}", round, line_.ab.rounds, arm.name));
+    spdlog::set_level(spdlog::level::from_str(arm.config->log_level));
+    progress_.clear();
+    if (!arm.config->quiet)
+      progress_.show(round == 0 ? fmt::format("warm-up, arm {}", arm.name)
+                                : fmt::format("round {} of {}, arm {}", round, line_.ab.rounds, arm.name));
     try {
       train(arm, round);
     } catch (const std::exception& error) {
@@ -126,8 +129,9 @@ class Comparison {
 void ab_command(const CommandLine& line, RankContext context) {
   std::optional<Arms> arms;
   run_checked(context.control, [&] {
-    check_outputs(line.config, context.control.rank());
     arms = make_arms(line);
+    check_outputs(line.config, context.control.rank());
+    for (const Config* arm : {&arms->a, &arms->b}) check_outputs(*arm, context.control.rank());
   });
   const AbResult result = Comparison(line, context, *arms).run();
   run_checked(context.control, [&] {

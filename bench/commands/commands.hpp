@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/token_data.hpp"
 #include "options/command_line.hpp"
 
 #include <headroom/communicator.hpp>
@@ -7,10 +8,11 @@
 namespace headroom::bench {
 
 /// What main gives a command on each rank. All ranks have the same command line by then. `control` is the program's
-/// own, apart from those that a command makes with job.communicators().
+/// own, apart from those that a command makes with job.communicators(); `data` is that of all ranks of this process.
 struct RankContext {
   Job& job;
   Communicator& control;
+  SharedTokenData& data;
 };
 
 /// Each runs on every rank and throws on failure; the exit code is exit_code_of the exception.

@@ -98,10 +98,10 @@ void print_summary(const Json& report, const std::vector<StepRecord>& steps, con
 void train_command(const CommandLine& line, RankContext context) {
   const Config& config = line.config;
   const bool prints = context.control.rank() == 0;
-  std::optional<TokenData> data;
+  std::shared_ptr<const TokenData> data;
   run_checked(context.control, [&] {
     check_outputs(config, context.control.rank());
-    data = TokenData::load(data_options(config));
+    data = context.data.load(data_options(config));
   });
   Run run(config, context.job, *data, make_workload(config), {.keep_trace = !config.trace_path.empty()});
   Lines lines(config, prints);

@@ -75,6 +75,14 @@ void TokenData::batch(std::int64_t first_sample, std::int64_t count, std::span<s
   }
 }
 
+std::shared_ptr<const TokenData> SharedTokenData::load(const DataOptions& options) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& entry : loaded_)
+    if (entry.first == options) return entry.second;
+  loaded_.push_back({options, std::make_shared<const TokenData>(TokenData::load(options))});
+  return loaded_.back().second;
+}
+
 std::int64_t first_sample(const Config& config, std::int64_t step, std::int64_t micro, int rank) {
   return ((step * config.accumulate + micro) * config.ranks + rank) * config.micro_batch;
 }

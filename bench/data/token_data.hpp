@@ -3,6 +3,8 @@
 #include "options/config.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@ struct DataOptions {
   std::int64_t seq = 256, vocab = 256;
   Order order = Order::shuffled;
   std::uint64_t seed = 1;
+  friend bool operator==(const DataOptions&, const DataOptions&) = default;
 };
 [[nodiscard]] DataOptions data_options(const Config& config);
 
@@ -39,6 +42,18 @@ class TokenData {
   DataOptions options_;
   std::vector<std::uint16_t> tokens_;
   double entropy_nats_ = 0;
+};
+
+/// What the ranks of one process, and the arms of a comparison, have in common: equal options are loaded once.
+/// Thread-safe.
+class SharedTokenData {
+ public:
+  /// Loads, or waits for who does. Throws: as TokenData::load, for each caller.
+  [[nodiscard]] std::shared_ptr<const TokenData> load(const DataOptions& options);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<DataOptions, std::shared_ptr<const TokenData>>> loaded_;
 };
 
 /// The first sample of one rank's micro-batch: ((step * accumulate + micro) * world + rank) * micro_batch.

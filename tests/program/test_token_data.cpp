@@ -180,6 +180,20 @@ TEST(TokenData, MadeText_IsAlwaysTheSameAndHasStructure) {
   EXPECT_LT(data.unigram_entropy_nats(), 3.5);
 }
 
+TEST(SharedTokenData, EqualOptions_AreLoadedOnce) {
+  const TemporaryFolder folder;
+  const std::string text = folder.file("text", "abcdefgh");
+  SharedTokenData shared;
+  const DataOptions options{{text}, 2, 256, Order::shuffled, 1};
+  const DataOptions other{{text}, 4, 256, Order::shuffled, 1};
+  const auto data = shared.load(options);
+  EXPECT_EQ(shared.load(options), data);
+  EXPECT_NE(shared.load(other), data);
+  EXPECT_EQ(shared.load(other)->window_count(), 1);
+  EXPECT_THROW(static_cast<void>(shared.load({{folder.path("none")}, 2, 256, Order::shuffled, 1})), InvalidInput);
+  EXPECT_EQ(shared.load(options), data);
+}
+
 TEST(TokenData, TokenBeyondTheVocabulary_IsRefusedWithFileAndOffset) {
   const TemporaryFolder folder;
   const std::string text = folder.file("text", "aaaaZZ{a");
