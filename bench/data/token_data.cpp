@@ -79,7 +79,7 @@ std::shared_ptr<const TokenData> SharedTokenData::load(const DataOptions& option
   const std::lock_guard lock(mutex_);
   for (const auto& entry : loaded_)
     if (entry.first == options) return entry.second;
-  loaded_.push_back({options, std::make_shared<const TokenData>(TokenData::load(options))});
+  loaded_.emplace_back(options, std::make_shared<const TokenData>(TokenData::load(options)));
   return loaded_.back().second;
 }
 
