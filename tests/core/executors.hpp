@@ -5,7 +5,9 @@
 #include <headroom/stream.hpp>
 #include <headroom/trace.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,9 @@ struct ExecutorCase {
   std::string name;
   HostOptions options;
 };
+
+/// How GoogleTest names a parameter.
+inline void PrintTo(const ExecutorCase& executor, std::ostream* out) { *out << executor.name; }
 
 inline Device make_device(const ExecutorCase& executor) { return Device::host(executor.options); }
 

@@ -5,12 +5,19 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 #include <random>
 
 #include "shard/toy_model.hpp"
 #include "shard/world.hpp"
 
 namespace headroom {
+
+/// How GoogleTest names a parameter.
+static void PrintTo(const HostOptions& host, std::ostream* out) {
+  *out << (host.executor == Executor::threads ? "threads" : "seeded ") << host.seed;
+}
+
 namespace {
 
 using test::on_ranks;
