@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <set>
 #include <span>
 
 #include "shard/toy_model.hpp"
