@@ -115,6 +115,29 @@ Config Config::with(const std::vector<Setting>& settings) const {
 
 std::shared_ptr<const SchedulePolicy> Config::policy() const { return prefetch_policy(backward_prefetch, prefetch); }
 
+int Config::shard_ranks(int world) const noexcept {
+  switch (strategy) {
+    case ShardStrategy::no_shard: return 1;
+    case ShardStrategy::hybrid: return hybrid_ranks;
+    case ShardStrategy::full_shard:
+    case ShardStrategy::shard_grad_op: break;
+  }
+  return world;
+}
+
+ParameterOptions Config::parameter_options() const {
+  return {.seed = seed,
+          .micro_batches = static_cast<int>(accumulate),
+          .strategy = strategy,
+          .accumulation = accumulation,
+          .gathered = gathered,
+          .reduced = reduced,
+          .buffers = buffers,
+          .verify = verify};
+}
+
+GroupOptions Config::group_options(int world) const { return {shard_ranks(world), communicators == 1, deadline}; }
+
 Config make_config(const std::vector<Setting>& settings, const std::vector<std::string>& unit_names) {
   const std::vector<Option> table = option_table();
   for (const Setting& setting : settings) {
