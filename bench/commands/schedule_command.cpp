@@ -19,9 +19,10 @@ PlanInput equal_units(int count) {
   return input;
 }
 
-PlanInput units_of(const ModelShape& shape, int world) {
+PlanInput units_of(const Config& config, int world) {
   PlanInput input;
-  for (const Gpt2Unit& unit : gpt2_units(shape)) {
+  const std::vector<Gpt2Unit> units = gpt2_units(config.model, config.wrap);
+  for (const Gpt2Unit& unit : units) {
     std::vector<ParameterSpec> parameters;
     for (const NamedShape& tensor : unit.tensors) parameters.push_back({tensor.name, tensor.shape});
     const FlatLayout layout = FlatLayout::make(unit.name, std::move(parameters), world);
@@ -29,8 +30,8 @@ PlanInput units_of(const ModelShape& shape, int world) {
     const std::size_t shard_bytes = static_cast<std::size_t>(layout.shard_numel) * sizeof(float);
     input.units.push_back({unit.name, full_bytes, full_bytes, shard_bytes});
   }
-  input.forward = gpt2_forward_path(shape);
-  input.backward = gpt2_backward_path(shape);
+  input.forward = gpt2_forward_path(units);
+  input.backward = gpt2_backward_path(units);
   return input;
 }
 
@@ -39,7 +40,7 @@ PlanInput units_of(const ModelShape& shape, int world) {
 void schedule_command(const CommandLine& line) {
   const Config& config = line.config;
   const int world = config.is_given("ranks") ? config.ranks : 2;
-  PlanInput input = line.schedule.units > 0 ? equal_units(line.schedule.units) : units_of(config.model, world);
+  PlanInput input = line.schedule.units > 0 ? equal_units(line.schedule.units) : units_of(config, world);
   input.micro_batches = static_cast<int>(config.accumulate);
   input.world = world;
   input.first_step = line.schedule.first;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -14,21 +15,30 @@ namespace {
 constexpr const char* kPrefix = "transformer.";
 constexpr const char* kHead = "lm_head.weight";
 
-Gpt2Unit block(std::int64_t layer, std::int64_t width) {
-  const std::string name = "h." + std::to_string(layer);
-  return {name,
-          {{name + ".ln_1.weight", {width}},
-           {name + ".ln_1.bias", {width}},
-           {name + ".attn.c_attn.weight", {width, 3 * width}},
-           {name + ".attn.c_attn.bias", {3 * width}},
-           {name + ".attn.c_proj.weight", {width, width}},
-           {name + ".attn.c_proj.bias", {width}},
-           {name + ".ln_2.weight", {width}},
-           {name + ".ln_2.bias", {width}},
-           {name + ".mlp.c_fc.weight", {width, 4 * width}},
-           {name + ".mlp.c_fc.bias", {4 * width}},
-           {name + ".mlp.c_proj.weight", {4 * width, width}},
-           {name + ".mlp.c_proj.bias", {width}}}};
+/// Half 2 i is the attention of block i, half 2 i + 1 its MLP.
+std::vector<NamedShape> half_tensors(std::int64_t half, std::int64_t width) {
+  const std::string name = "h." + std::to_string(half / 2);
+  if (half % 2 == 0) {
+    return {{name + ".ln_1.weight", {width}},
+            {name + ".ln_1.bias", {width}},
+            {name + ".attn.c_attn.weight", {width, 3 * width}},
+            {name + ".attn.c_attn.bias", {3 * width}},
+            {name + ".attn.c_proj.weight", {width, width}},
+            {name + ".attn.c_proj.bias", {width}}};
+  }
+  return {{name + ".ln_2.weight", {width}},
+          {name + ".ln_2.bias", {width}},
+          {name + ".mlp.c_fc.weight", {width, 4 * width}},
+          {name + ".mlp.c_fc.bias", {4 * width}},
+          {name + ".mlp.c_proj.weight", {4 * width, width}},
+          {name + ".mlp.c_proj.bias", {width}}};
+}
+
+std::string unit_name(std::int64_t first_half, std::int64_t end_half, const Wrap& wrap) {
+  const std::string first = "h." + std::to_string(first_half / 2);
+  if (wrap.kind == Wrap::Kind::half) return first + (first_half % 2 == 0 ? ".attn" : ".mlp");
+  const std::int64_t last = end_half / 2 - 1;
+  return last == first_half / 2 ? first : first + "-" + std::to_string(last);
 }
 
 std::vector<NamedShape> stored_tensors(const ModelShape& shape) {
@@ -105,26 +115,33 @@ void check_head(const SafetensorsReader& file, const std::string& wte) {
 
 }  // namespace
 
-std::vector<Gpt2Unit> gpt2_units(const ModelShape& shape) {
+std::vector<Gpt2Unit> gpt2_units(const ModelShape& shape, const Wrap& wrap) {
   std::vector<Gpt2Unit> units;
   units.push_back({"embedding",
                    {{"wte.weight", {shape.vocab, shape.width}},
                     {"wpe.weight", {shape.positions, shape.width}},
                     {"ln_f.weight", {shape.width}},
                     {"ln_f.bias", {shape.width}}}});
-  for (std::int64_t layer = 0; layer < shape.layers; ++layer) units.push_back(block(layer, shape.width));
+  const std::int64_t halves = 2 * shape.layers;
+  for (std::int64_t first = 0; first < halves; first += wrap.halves_per_unit()) {
+    const std::int64_t end = std::min(halves, first + wrap.halves_per_unit());
+    Gpt2Unit unit{unit_name(first, end, wrap), {}};
+    for (std::int64_t half = first; half < end; ++half)
+      for (const NamedShape& tensor : half_tensors(half, shape.width)) unit.tensors.push_back(tensor);
+    units.push_back(std::move(unit));
+  }
   return units;
 }
 
-std::vector<int> gpt2_forward_path(const ModelShape& shape) {
-  std::vector<int> path;
-  for (int unit = 0; unit <= shape.layers; ++unit) path.push_back(unit);
+std::vector<int> gpt2_forward_path(const std::vector<Gpt2Unit>& units) {
+  std::vector<int> path(units.size());
+  std::iota(path.begin(), path.end(), 0);
   path.push_back(0);
   return path;
 }
 
-std::vector<int> gpt2_backward_path(const ModelShape& shape) {
-  std::vector<int> path = gpt2_forward_path(shape);
+std::vector<int> gpt2_backward_path(const std::vector<Gpt2Unit>& units) {
+  std::vector<int> path = gpt2_forward_path(units);
   std::reverse(path.begin(), path.end());
   return path;
 }

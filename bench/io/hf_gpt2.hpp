@@ -17,10 +17,12 @@ struct Gpt2Unit {
   std::string name;
   std::vector<NamedShape> tensors;
 };
-[[nodiscard]] std::vector<Gpt2Unit> gpt2_units(const ModelShape& shape);
-/// The visits of one step, as indices into gpt2_units: the embedding is first and, as output head, last.
-[[nodiscard]] std::vector<int> gpt2_forward_path(const ModelShape& shape);
-[[nodiscard]] std::vector<int> gpt2_backward_path(const ModelShape& shape);
+/// With another wrap: `h.0.attn`, `h.0.mlp`, ..., or `h.0-1`, ..., of which the last takes what is left. The order of
+/// the tensors does not depend on it.
+[[nodiscard]] std::vector<Gpt2Unit> gpt2_units(const ModelShape& shape, const Wrap& wrap = {});
+/// The visits of one step, as indices into `units`: the embedding is first and, as output head, last.
+[[nodiscard]] std::vector<int> gpt2_forward_path(const std::vector<Gpt2Unit>& units);
+[[nodiscard]] std::vector<int> gpt2_backward_path(const std::vector<Gpt2Unit>& units);
 
 /// What `folder`/config.json says. Throws: InvalidInput on a file or a value that Headroom's GPT cannot honour.
 [[nodiscard]] ModelShape read_gpt2_shape(const std::filesystem::path& folder);

@@ -76,7 +76,7 @@ void check_sizes(const Config& config) {
 void check_kept_units(const Config& config, const std::vector<std::string>& unit_names) {
   std::vector<std::string> known = unit_names;
   if (known.empty())
-    for (const Gpt2Unit& unit : gpt2_units(config.model)) known.push_back(unit.name);
+    for (const Gpt2Unit& unit : gpt2_units(config.model, config.wrap)) known.push_back(unit.name);
   for (const std::string& name : config.prefetch.keep_units) {
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw bad_input("--keep-after-forward", "units of the model (" + known.front() + " ... " + known.back() + ")",

@@ -163,9 +163,43 @@ TEST(Gpt2Reader, FolderWithoutItsFiles_IsRefusedNamingTheFile) {
   EXPECT_NE(refusal(folder.path()).find("model.safetensors"), std::string::npos);
 }
 
+std::vector<std::string> unit_names(const std::vector<Gpt2Unit>& units) {
+  std::vector<std::string> names;
+  for (const Gpt2Unit& unit : units) names.push_back(unit.name);
+  return names;
+}
+
 TEST(Gpt2Units, Paths_VisitTheEmbeddingFirstAndLast) {
-  EXPECT_EQ(gpt2_forward_path({2, 4, 2, 8, 6}), (std::vector<int>{0, 1, 2, 0}));
-  EXPECT_EQ(gpt2_backward_path({2, 4, 2, 8, 6}), (std::vector<int>{0, 2, 1, 0}));
+  const std::vector<Gpt2Unit> units = gpt2_units({2, 4, 2, 8, 6});
+  EXPECT_EQ(gpt2_forward_path(units), (std::vector<int>{0, 1, 2, 0}));
+  EXPECT_EQ(gpt2_backward_path(units), (std::vector<int>{0, 2, 1, 0}));
+}
+
+// CONTRACT section 4's names; the last unit takes what is left, and a unit of one block is named like a block.
+TEST(Gpt2Units, Wrapped_AreNamedByTheirBlocks) {
+  using Names = std::vector<std::string>;
+  const ModelShape shape{5, 4, 2, 8, 6};
+  const auto names = [&](const Wrap& wrap) { return unit_names(gpt2_units(shape, wrap)); };
+  EXPECT_EQ(names({}), (Names{"embedding", "h.0", "h.1", "h.2", "h.3", "h.4"}));
+  EXPECT_EQ(names({Wrap::Kind::half}), (Names{"embedding", "h.0.attn", "h.0.mlp", "h.1.attn", "h.1.mlp", "h.2.attn",
+                                              "h.2.mlp", "h.3.attn", "h.3.mlp", "h.4.attn", "h.4.mlp"}));
+  EXPECT_EQ(names({Wrap::Kind::blocks, 1}), names({}));
+  EXPECT_EQ(names({Wrap::Kind::blocks, 2}), (Names{"embedding", "h.0-1", "h.2-3", "h.4"}));
+  EXPECT_EQ(names({Wrap::Kind::blocks, 3}), (Names{"embedding", "h.0-2", "h.3-4"}));
+  EXPECT_EQ(names({Wrap::Kind::blocks, 5}), (Names{"embedding", "h.0-4"}));
+}
+
+// So a checksum over parameters in registration order, and a file, mean the same under any wrapping.
+TEST(Gpt2Units, OrderOfTensors_IsThatOfBlocks) {
+  const ModelShape shape{3, 4, 2, 8, 6};
+  const auto tensors = [&](const Wrap& wrap) {
+    std::vector<std::string> names;
+    for (const Gpt2Unit& unit : gpt2_units(shape, wrap))
+      for (const NamedShape& tensor : unit.tensors) names.push_back(tensor.name);
+    return names;
+  };
+  EXPECT_EQ(tensors({Wrap::Kind::half}), tensors({}));
+  EXPECT_EQ(tensors({Wrap::Kind::blocks, 2}), tensors({}));
 }
 
 }  // namespace
