@@ -3,7 +3,6 @@
 #include "options/agreement.hpp"
 #include "run/gemm_replay.hpp"
 #include "run/model_files.hpp"
-#include "workloads/gpt.hpp"
 
 #include <spdlog/spdlog.h>
 #include <algorithm>
@@ -46,11 +45,6 @@ void add_throttle(const Trace& trace, std::int64_t since_ns, RankRecord& record)
 
 }  // namespace
 
-std::unique_ptr<Workload> make_workload(const Config& config) {
-  const ModelShape& model = config.model;
-  return std::make_unique<Gpt>(GptShape{model.layers, model.width, model.heads, model.vocab, model.positions});
-}
-
 int ranks_in_process(const Job& job) { return std::string_view(job.launcher()) == "threads" ? job.world() : 1; }
 
 Run::Run(const Config& config, const Job& job, const TokenData& data, std::unique_ptr<Workload> workload,
@@ -60,17 +54,16 @@ Run::Run(const Config& config, const Job& job, const TokenData& data, std::uniqu
       shares_process_(ranks_in_process(job) > 1),
       data_(data),
       device_(traced(job.device())),
-      communicators_(job.communicators()),
+      communicators_(job.communicators(config.group_options(job.world()))),
       start_bytes_(process_memory_of_all().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       memory_(device_, allocator_options(config)),
       compute_(device_),
       tensors_(memory_, compute_),
       workload_(std::move(workload)),
-      parameters_(std::make_unique<ParameterManager>(
-          communicators_, memory_, compute_.ref(),
-          ParameterOptions{.seed = config.seed, .micro_batches = static_cast<int>(config.accumulate)})) {
+      parameters_(
+          std::make_unique<ParameterManager>(communicators_, memory_, compute_.ref(), config.parameter_options())) {
   run_checked(*communicators_.control, [this] {
-    workload_->add_units(*parameters_);
+    add_units(*workload_, *parameters_);
     optimizer_ = std::make_unique<AdamW>(*parameters_, config_.adamw);
     if (!config_.init_dir.empty()) load_gpt2(*parameters_, config_.init_dir);
   });
@@ -108,10 +101,11 @@ std::optional<StepRecord> Run::next() {
 }
 
 void Run::issue() {
-  StepTransaction step =
-      parameters_->begin_step({.data_cursor = static_cast<std::uint64_t>(first_sample(config_, issued_, 0, 0))});
+  const StepPlan plan =
+      workload_->plan_step(issued_, static_cast<std::uint64_t>(first_sample(config_, issued_, 0, 0)), data_);
+  StepTransaction step = parameters_->begin_step(plan.options);
   try {
-    run_micro_batches(step);
+    run_micro_batches(step, plan.branch);
   } catch (const OutOfMemory& refusal) {
     step.abort(Fault::allocation, refusal.what());
   } catch (const Error&) {
@@ -125,13 +119,14 @@ void Run::issue() {
   ++issued_;
 }
 
-void Run::run_micro_batches(StepTransaction& step) {
+void Run::run_micro_batches(StepTransaction& step, int branch) {
   const BatchShape shape{config_.micro_batch, config_.seq};
   for (std::int64_t micro = 0; micro < config_.accumulate; ++micro) {
     const Tensor tokens = tensors_.make("tokens", Category::input, -1, {shape.tokens(), 1, 1, 1}, DType::i32);
     const Tensor targets = tensors_.make("targets", Category::input, -1, {shape.tokens(), 1, 1, 1}, DType::i32);
     load_batch(micro, tokens, targets);
-    workload_->run(step, {shape, tokens.view, targets.view, 1.0 / static_cast<double>(tokens_per_step())}, tensors_);
+    workload_->run(step, {shape, tokens.view, targets.view, 1.0 / static_cast<double>(tokens_per_step()), branch},
+                   tensors_);
   }
 }
 
@@ -148,12 +143,15 @@ void Run::load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& tar
 }
 
 CommunicationCounts Run::wire_bytes() const {
+  std::vector<const Communicator*> counted;
+  for (const auto& each : {communicators_.gather, communicators_.reduce, communicators_.replicate}) {
+    const bool is_new = std::find(counted.begin(), counted.end(), each.get()) == counted.end();
+    if (each && is_new) counted.push_back(each.get());
+  }
   CommunicationCounts bytes;
-  bytes.bytes_sent = static_cast<double>(communicators_.gather->bytes_sent());
-  bytes.bytes_received = static_cast<double>(communicators_.gather->bytes_received());
-  if (communicators_.reduce != communicators_.gather) {
-    bytes.bytes_sent += static_cast<double>(communicators_.reduce->bytes_sent());
-    bytes.bytes_received += static_cast<double>(communicators_.reduce->bytes_received());
+  for (const Communicator* communicator : counted) {
+    bytes.bytes_sent += static_cast<double>(communicator->bytes_sent());
+    bytes.bytes_received += static_cast<double>(communicator->bytes_received());
   }
   return bytes;
 }

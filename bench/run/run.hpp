@@ -17,8 +17,6 @@
 
 namespace headroom::bench {
 
-[[nodiscard]] std::unique_ptr<Workload> make_workload(const Config& config);
-
 /// How many ranks share this process.
 [[nodiscard]] int ranks_in_process(const Job& job);
 
@@ -54,7 +52,7 @@ class Run {
 
  private:
   void issue();
-  void run_micro_batches(StepTransaction& step);
+  void run_micro_batches(StepTransaction& step, int branch);
   void load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& targets) const;
   void fold();
   [[nodiscard]] ProcessMemory process_memory_of_all() const;

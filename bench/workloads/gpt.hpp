@@ -2,37 +2,41 @@
 
 #include "workloads/gpt_block.hpp"
 
-#include <string>
 #include <vector>
 
 namespace headroom::bench {
 
-struct GptShape {
-  std::int64_t layers = 8, width = 512, heads = 8, vocabulary = 256, positions = 256;
-  int halves_per_unit = 2;  ///< A block has two: attention and MLP. 1 wraps them apart, 2 K wraps K blocks together.
-};
-
-/// GPT-2 (Radford et al. 2019) with Hugging Face's names and shapes: pre-norm blocks, "gelu_new", causal attention, and
-/// an output head tied to the token embedding. Unit `embedding` (wte, wpe, ln_f) is visited first and, as the head,
-/// last; then h.0, h.1, ...
+/// GPT-2 (Radford et al. 2019) with Hugging Face's names and shapes (io/hf_gpt2.hpp): pre-norm blocks, "gelu_new",
+/// causal attention, and an output head tied to the token embedding. Unit `embedding` (wte, wpe, ln_f) is visited first
+/// and, as the head, last.
+///
+/// With Recompute::unit a block unit keeps its input only; backward runs its forward again, but for its last
+/// projection, whose output nothing needs. The embedding keeps what it has: its head is left just before it is
+/// re-entered.
 class Gpt final : public Workload {
  public:
   /// Throws: InvalidInput where a size is not positive or the heads do not divide the width.
-  explicit Gpt(const GptShape& shape);
+  explicit Gpt(const ModelShape& shape, const Wrap& wrap = {}, Recompute recompute = Recompute::none);
 
-  void add_units(ParameterManager& parameters) override;
+  [[nodiscard]] std::vector<UnitSpec> units() const override;
+  [[nodiscard]] std::vector<PathSpec> paths() const override;
   void run(StepTransaction& step, const MicroBatch& batch, const TensorSource& tensors) override;
   [[nodiscard]] double model_flops_per_token(std::int64_t sequence) const override;
   [[nodiscard]] std::vector<GemmCall> gemm_calls(const BatchShape& shape) const override;
 
  private:
-  struct Pass;
+  class Pass;
 
-  [[nodiscard]] std::string unit_name(std::int64_t first_half, std::int64_t end_half) const;
+  /// The halves of blocks in one unit: half 2 i is the attention of block i, half 2 i + 1 its MLP.
+  struct Halves {
+    int begin = 0, end = 0;
+  };
+  [[nodiscard]] Halves halves_of(int block_unit) const noexcept;
+  [[nodiscard]] int block_units() const noexcept;
 
-  GptShape shape_;
-  int embedding_ = -1;
-  std::vector<int> blocks_;  ///< Units after the embedding, in order.
+  ModelShape shape_;
+  Wrap wrap_;
+  Recompute recompute_;
 };
 
 }  // namespace headroom::bench

@@ -37,11 +37,10 @@ Tensor attention_workspace(const HalfContext& half) {
 
 }  // namespace
 
-Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& state) {
+void attention_inner(const HalfContext& half, Tensor x, AttentionState& state) {
   const TensorSource& tensors = *half.tensors;
   const BlockShape& shape = half.shape;
   const kernels::Launch launch{tensors.compute(), half.unit};
-  tensors.mark(half.unit, "forward", "attention");
   state.qkv = tensors.activation("qkv", half.unit, shape.rows(), 3 * shape.width);
   {
     const Normed norm = normed(half, x.view);
@@ -50,14 +49,15 @@ Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& stat
   state.out = tensors.activation("attention.out", half.unit, shape.rows(), shape.width);
   state.lse =
       tensors.make("attention.lse", Category::activation, half.unit, {shape.batch, shape.heads, shape.sequence, 1});
-  {
-    const Tensor workspace = attention_workspace(half);
-    kernels::attention_forward(state.qkv.view, state.out.view, state.lse.view, workspace.view, launch);
-  }
-  Tensor y = tensors.activation("residual", half.unit, shape.rows(), shape.width);
-  kernels::linear_residual_forward(state.out.view, half.weights.out_weight, half.weights.out_bias, x.view, y.view,
-                                   launch);
+  const Tensor workspace = attention_workspace(half);
+  kernels::attention_forward(state.qkv.view, state.out.view, state.lse.view, workspace.view, launch);
   state.x = std::move(x);
+}
+
+Tensor attention_output(const HalfContext& half, const AttentionState& state) {
+  Tensor y = half.tensors->activation("residual", half.unit, half.shape.rows(), half.shape.width);
+  kernels::linear_residual_forward(state.out.view, half.weights.out_weight, half.weights.out_bias, state.x.view, y.view,
+                                   {half.tensors->compute(), half.unit});
   return y;
 }
 
@@ -66,7 +66,6 @@ void attention_backward(const HalfContext& half, const HalfParameters& gradients
   const TensorSource& tensors = *half.tensors;
   const BlockShape& shape = half.shape;
   const kernels::Launch launch{tensors.compute(), half.unit};
-  tensors.mark(half.unit, "backward", "attention");
   const Tensor dqkv = tensors.activation("dqkv", half.unit, shape.rows(), 3 * shape.width);
   {
     const Tensor dout = tensors.activation("dattention", half.unit, shape.rows(), shape.width);
@@ -83,21 +82,21 @@ void attention_backward(const HalfContext& half, const HalfParameters& gradients
   state.x = {};
 }
 
-Tensor mlp_forward(const HalfContext& half, Tensor x, MlpState& state) {
-  const TensorSource& tensors = *half.tensors;
-  const BlockShape& shape = half.shape;
-  const kernels::Launch launch{tensors.compute(), half.unit};
-  tensors.mark(half.unit, "forward", "mlp");
-  state.hidden = tensors.activation("mlp.hidden", half.unit, shape.rows(), 4 * shape.width);
-  {
-    const Normed norm = normed(half, x.view);
-    kernels::linear_forward(norm.y.view, half.weights.in_weight, half.weights.in_bias, state.hidden.view, launch);
-  }
-  const Tensor gelu = tensors.activation("mlp.gelu", half.unit, shape.rows(), 4 * shape.width);
-  kernels::gelu_forward(state.hidden.view, gelu.view, launch);
-  Tensor y = tensors.activation("residual", half.unit, shape.rows(), shape.width);
-  kernels::linear_residual_forward(gelu.view, half.weights.out_weight, half.weights.out_bias, x.view, y.view, launch);
+void mlp_inner(const HalfContext& half, Tensor x, MlpState& state) {
+  state.hidden = half.tensors->activation("mlp.hidden", half.unit, half.shape.rows(), half.weights.in_bias.numel());
+  const Normed norm = normed(half, x.view);
+  kernels::linear_forward(norm.y.view, half.weights.in_weight, half.weights.in_bias, state.hidden.view,
+                          {half.tensors->compute(), half.unit});
   state.x = std::move(x);
+}
+
+Tensor mlp_output(const HalfContext& half, const MlpState& state) {
+  const kernels::Launch launch{half.tensors->compute(), half.unit};
+  const Tensor gelu = half.tensors->activation("mlp.gelu", half.unit, half.shape.rows(), half.weights.in_bias.numel());
+  kernels::gelu_forward(state.hidden.view, gelu.view, launch);
+  Tensor y = half.tensors->activation("residual", half.unit, half.shape.rows(), half.shape.width);
+  kernels::linear_residual_forward(gelu.view, half.weights.out_weight, half.weights.out_bias, state.x.view, y.view,
+                                   launch);
   return y;
 }
 
@@ -105,10 +104,9 @@ void mlp_backward(const HalfContext& half, const HalfParameters& gradients, MlpS
   const TensorSource& tensors = *half.tensors;
   const BlockShape& shape = half.shape;
   const kernels::Launch launch{tensors.compute(), half.unit};
-  tensors.mark(half.unit, "backward", "mlp");
-  const Tensor dhidden = tensors.activation("dhidden", half.unit, shape.rows(), 4 * shape.width);
+  const Tensor dhidden = tensors.activation("dhidden", half.unit, shape.rows(), half.weights.in_bias.numel());
   {
-    const Tensor gelu = tensors.activation("mlp.gelu", half.unit, shape.rows(), 4 * shape.width);
+    const Tensor gelu = tensors.activation("mlp.gelu", half.unit, shape.rows(), half.weights.in_bias.numel());
     kernels::gelu_forward(state.hidden.view, gelu.view, launch);
     kernels::linear_backward(dx, gelu.view, half.weights.out_weight, dhidden.view, gradients.out_weight,
                              gradients.out_bias, launch);

@@ -31,15 +31,18 @@ struct AttentionState {
   Tensor x, qkv, out, lse;  ///< [n,C], [n,3C], [n,C], [B,H,T].
 };
 struct MlpState {
-  Tensor x, hidden;  ///< [n,C], [n,4C] before the GELU.
+  Tensor x, hidden;  ///< [n,C], [n,4C] (as wide as its weights) before the GELU.
 };
 
-/// x + attention(norm(x)); takes x, which backward needs. Throws: OutOfMemory.
-[[nodiscard]] Tensor attention_forward(const HalfContext& half, Tensor x, AttentionState& state);
+/// Takes x [n,C] and fills `state` from it: what backward needs, and what output reads. Throws: OutOfMemory.
+void attention_inner(const HalfContext& half, Tensor x, AttentionState& state);
+/// x + attention(norm(x)).
+[[nodiscard]] Tensor attention_output(const HalfContext& half, const AttentionState& state);
 /// dx [n,C]: the output's gradient on entry, the input's on return. Frees the state piece by piece.
 void attention_backward(const HalfContext& half, const HalfParameters& gradients, AttentionState& state, TensorView dx);
-/// x + mlp(norm(x)).
-[[nodiscard]] Tensor mlp_forward(const HalfContext& half, Tensor x, MlpState& state);
+/// The same for x + mlp(norm(x)), whose hidden width is that of its weights.
+void mlp_inner(const HalfContext& half, Tensor x, MlpState& state);
+[[nodiscard]] Tensor mlp_output(const HalfContext& half, const MlpState& state);
 void mlp_backward(const HalfContext& half, const HalfParameters& gradients, MlpState& state, TensorView dx);
 
 }  // namespace headroom::bench
