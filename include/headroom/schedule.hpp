@@ -14,10 +14,13 @@
 
 namespace headroom {
 
-/// The live sets that a schedule can reach, in the order of its text.
+/// The most that is live in a schedule's slots, in the order of its text. A set counts from all_gather to release; a
+/// gradient from the unit's first backward since its last reduction to the wait_reduce that covers the next one.
+/// Residents do not count: at world 1 everything; with no_shard parameters, and gradients of micro-batch 0 or, with
+/// full accumulation, of all. A frozen unit has no gradient.
 struct ScheduleBound {
   int parameter_sets = 0, gradient_sets = 0;
-  std::size_t communication_bytes = 0;  ///< Largest live sum of gathered sets, full gradients and reduction buffers.
+  std::size_t communication_bytes = 0;  ///< Largest live sum of both.
 };
 
 /// The operations of one step in issue order. A value: equal texts are equal schedules.
@@ -29,10 +32,11 @@ class Schedule {
   [[nodiscard]] const std::vector<ScheduleOp>& ops() const noexcept { return ops_; }
   [[nodiscard]] const PlanInput& input() const noexcept { return input_; }
   [[nodiscard]] std::string text() const;    ///< One operation a line, as CONTRACT section 3 spells it.
-  [[nodiscard]] std::uint64_t hash() const;  ///< Of the text, the sizes and the world.
+  [[nodiscard]] std::uint64_t hash() const;  ///< Of the text, sizes, world, strategy, accumulation.
   [[nodiscard]] ScheduleBound bound() const;
-  /// Proves that each visit's set is gathered, waited for, and released once; that each gradient is reduced once and
-  /// waited for before norm. Throws: InvalidInput naming the first line that is wrong.
+  /// Proves that each visit's set is gathered, waited for, and released once (with no_shard: never); that each gradient
+  /// is reduced, as strategy and accumulation say, once in each micro-batch or in the last, and waited for before norm.
+  /// Throws: InvalidInput naming the first line that is wrong.
   void validate() const;
 
  private:
@@ -47,7 +51,7 @@ class Schedule {
 /// share bytes only where the text orders the last use of one before the first of the other, on the device.
 struct SlotPlan {
   struct Slot {
-    enum class Use : std::uint8_t { parameters, gradient, reduction };
+    enum class Use : std::uint8_t { parameters, gradient };
     Use use = Use::parameters;
     int unit = -1;
     std::size_t first_op = 0, last_op = 0;  ///< Indices into Schedule::ops: allocated at first, freed at last.

@@ -36,12 +36,18 @@ struct ScheduleOp {
   friend bool operator==(const ScheduleOp&, const ScheduleOp&) = default;
 };
 
+/// What is sharded. `shard_grad_op`: gathered parameters are kept from forward to backward. `no_shard`: every rank has
+/// all, gradients are all-reduced. `hybrid`: sharded inside groups of ranks, all-reduced across them.
+enum class ShardStrategy : std::uint8_t { full_shard, shard_grad_op, no_shard, hybrid };
+
+/// Where gradients live between micro-batches: reduced into the shard each time, or full until the last one.
+enum class Accumulation : std::uint8_t { sharded, full };
+
 /// What a schedule needs to know of a unit; sizes in bytes, padding included.
 struct ScheduleUnit {
   std::string name;
   std::size_t parameter_bytes = 1;  ///< Gathered.
-  std::size_t gradient_bytes = 1;   ///< Full gradient.
-  std::size_t shard_bytes = 1;      ///< Of the gradient shard: the buffer that a second micro-batch reduces into.
+  std::size_t gradient_bytes = 1;   ///< Full gradient; 0: the unit is frozen, nothing of it is reduced.
 };
 
 /// One path of a model: indices into units, in order of visit. A unit may occur several times.
@@ -49,7 +55,9 @@ struct PlanInput {
   std::vector<ScheduleUnit> units = {};
   std::vector<int> forward = {}, backward = {};
   int micro_batches = 1;
-  int world = 2;            ///< 1: nothing is gathered or reduced.
+  int world = 2;  ///< 1: nothing is gathered or reduced.
+  ShardStrategy strategy = ShardStrategy::full_shard;
+  Accumulation accumulation = Accumulation::sharded;
   bool first_step = false;  ///< No release of a step before to throttle on.
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,18 +41,32 @@ class DeviceOrder {
     const ScheduleOp& op = schedule_.ops()[line];
     switch (op.kind) {
       case ScheduleOpKind::all_gather:
+        if (no_shard()) note(line, "gathers what is resident");
         merge(gather, at_release_);
         gathered_[op.unit] = enqueue(line, gather);
         break;
       case ScheduleOpKind::wait_gather: merge(compute, {0, gathered_[op.unit], 0}); break;
+      case ScheduleOpKind::micro:
+        if (!full() && any_gradient()) note(line, "leaves a gradient unreduced");
+        last_micro_ = op.micro + 1 == schedule_.input().micro_batches;
+        break;
       case ScheduleOpKind::reduce_scatter:
-        merge(reduce, clocks_[compute]);
+        if (no_shard()) note(line, "scatters what is not sharded");
+        reduce_gradient(line);
+        break;
+      case ScheduleOpKind::all_reduce:
+        if (no_shard()) {
+          reduce_gradient(line);
+          break;
+        }
+        if (unreplicated_.erase(op.unit) == 0) note(line, "all-reduces what was not scattered");
         reduced_[{op.unit, op.micro}] = enqueue(line, reduce);
-        --gradients_[op.unit];
-        if (gradients_[op.unit] < 0) note(line, "reduces a gradient that is not there");
         break;
       case ScheduleOpKind::wait_reduce:
         merge(compute, {0, 0, reduced_.count({op.unit, op.micro}) != 0 ? reduced_[{op.unit, op.micro}] : 0});
+        break;
+      case ScheduleOpKind::throttle:
+        if (no_shard()) note(line, "waits for a release of what is resident");
         break;
       case ScheduleOpKind::release:
         if (gathered_[op.unit] == 0) note(line, "releases what is not gathered");
@@ -61,23 +76,40 @@ class DeviceOrder {
       case ScheduleOpKind::forward:
       case ScheduleOpKind::backward:
         enqueue(line, compute);
-        if (gathered_[op.unit] == 0 || stamps_[line].after[gather] < gathered_[op.unit]) {
+        if (!no_shard() && (gathered_[op.unit] == 0 || stamps_[line].after[gather] < gathered_[op.unit])) {
           note(line, "computes without its parameters");
         }
-        if (op.kind == ScheduleOpKind::backward) gradients_[op.unit] = 1;
+        if (op.kind == ScheduleOpKind::backward && unit_of(op).gradient_bytes > 0) gradients_[op.unit] = 1;
         break;
       case ScheduleOpKind::norm:
         enqueue(line, compute);
         if (clocks_[compute][reduce] < tickets_[reduce]) note(line, "does not wait for every reduction");
-        for (const auto& gradient : gradients_) {
-          if (gradient.second != 0) note(line, "leaves a gradient unreduced");
-        }
+        if (any_gradient()) note(line, "leaves a gradient unreduced");
+        if (!unreplicated_.empty()) note(line, "leaves replicas apart");
         for (const auto& unit : gathered_) {
           if (unit.second != 0) note(line, "leaves a unit gathered");
         }
         break;
       default: break;
     }
+  }
+
+  void reduce_gradient(std::size_t line) {
+    const ScheduleOp& op = schedule_.ops()[line];
+    merge(reduce, clocks_[compute]);
+    reduced_[{op.unit, op.micro}] = enqueue(line, reduce);
+    if (--gradients_[op.unit] < 0) note(line, "reduces a gradient that is not there");
+    if (full() && !last_micro_) note(line, "reduces before the gradient is complete");
+    if (schedule_.input().strategy == ShardStrategy::hybrid && last_micro_) unreplicated_.insert(op.unit);
+  }
+
+  [[nodiscard]] bool no_shard() const { return schedule_.input().strategy == ShardStrategy::no_shard; }
+  [[nodiscard]] bool full() const { return schedule_.input().accumulation == Accumulation::full; }
+  [[nodiscard]] bool any_gradient() const {
+    return std::any_of(gradients_.begin(), gradients_.end(), [](const auto& each) { return each.second != 0; });
+  }
+  [[nodiscard]] const ScheduleUnit& unit_of(const ScheduleOp& op) const {
+    return schedule_.input().units[static_cast<std::size_t>(op.unit)];
   }
 
   std::size_t enqueue(std::size_t line, Stream stream) {
@@ -102,6 +134,8 @@ class DeviceOrder {
   std::map<int, std::size_t> gathered_;  ///< Ticket of each unit's gather, 0 once released.
   std::map<int, int> gradients_;
   std::map<std::pair<int, int>, std::size_t> reduced_;
+  std::set<int> unreplicated_;  ///< With hybrid: scattered in the last micro-batch, not all-reduced yet.
+  bool last_micro_ = false;
   std::string fault_;
 };
 

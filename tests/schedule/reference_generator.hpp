@@ -18,6 +18,9 @@ struct Options {
   std::set<std::string> keep;
   int accumulate = 1;
   bool single_rank = false;
+  std::string strategy = "full_shard";
+  bool full_accumulation = false;
+  std::set<std::string> frozen;
 };
 
 class TrainingLoop {
@@ -26,12 +29,15 @@ class TrainingLoop {
       : options_(std::move(options)) {
     for (const std::string& unit : forward) forward_.push_back({unit, mark(unit, ".f", forward_)});
     for (const std::string& unit : backward) backward_.push_back({unit, mark(unit, ".b", backward_)});
+    if (options_.strategy == "shard_grad_op") options_.keep.insert(forward.begin(), forward.end());
+    everything_is_here_ = options_.single_rank || options_.strategy == "no_shard";
   }
 
   /// Runs one more step and returns its text.
   std::string step() {
     text_.clear();
     for (int micro = 0; micro < options_.accumulate; ++micro) {
+      last_micro_ = micro == options_.accumulate - 1;
       write("micro " + std::to_string(micro));
       run_forward();
       run_backward();
@@ -68,7 +74,7 @@ class TrainingLoop {
       const Visit now = to_do.front();
       to_do.pop_front();
       ensure_gathered(now);
-      if (!options_.single_rank) write("wait_gather " + now.label);
+      if (!everything_is_here_) write("wait_gather " + now.label);
       bool soon = false;
       int ahead = 0;
       for (const Visit& next : to_do) {
@@ -92,28 +98,37 @@ class TrainingLoop {
       const bool keeps = options_.keep.count(now.unit) != 0;
       const bool prefetches = options_.backward_prefetch != "none" && !to_do.empty();
       ensure_gathered(now);
-      if (!keeps && !options_.single_rank) write("wait_gather " + now.label);
+      if (!keeps && !everything_is_here_) write("wait_gather " + now.label);
       if (prefetches && options_.backward_prefetch == "pre") ensure_gathered(to_do.front());
       hold_back_reductions();
       write("backward " + now.unit);
       const bool needed_next = prefetches && to_do.front().unit == now.unit;
       if (keeps ? final_visit : !needed_next) reshard(now);
       if (prefetches && options_.backward_prefetch == "post") ensure_gathered(to_do.front());
-      if (final_visit && !options_.single_rank) {
-        write("reduce_scatter " + now.unit);
-        reductions_.push_back(now.unit);
-      }
+      if (final_visit) synchronize_gradient(now.unit);
     }
   }
 
+  void synchronize_gradient(const std::string& unit) {
+    if (options_.single_rank || options_.frozen.count(unit) != 0) return;
+    if (options_.full_accumulation && !last_micro_) return;
+    if (options_.strategy == "no_shard") {
+      write("all_reduce " + unit);
+    } else {
+      write("reduce_scatter " + unit);
+      if (options_.strategy == "hybrid" && last_micro_) write("all_reduce " + unit);
+    }
+    reductions_.push_back(unit);
+  }
+
   void ensure_gathered(const Visit& visit) {
-    if (options_.single_rank || !full_.insert(visit.unit).second) return;
+    if (everything_is_here_ || !full_.insert(visit.unit).second) return;
     hold_back_gathers();
     write("all_gather " + visit.label);
   }
 
   void reshard(const Visit& visit) {
-    if (options_.single_rank) return;
+    if (everything_is_here_) return;
     if (full_.erase(visit.unit) == 0) throw std::logic_error("released twice: " + visit.label);
     write("release " + visit.label);
     releases_.push_back({steps_, visit.label});
@@ -146,6 +161,7 @@ class TrainingLoop {
   std::deque<Release> releases_;
   std::deque<std::string> reductions_;
   int steps_ = 0;
+  bool everything_is_here_ = false, last_micro_ = false;
   std::string text_;
 };
 

@@ -16,7 +16,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 inline PlanInput equal_units(int count, std::size_t bytes = 64 * kMiB) {
   PlanInput input;
   for (int i = 0; i < count; ++i) {
-    input.units.push_back({std::to_string(i), bytes, bytes, bytes / 2});
+    input.units.push_back({std::to_string(i), bytes, bytes});
     input.forward.push_back(i);
     input.backward.insert(input.backward.begin(), i);
   }
@@ -38,13 +38,40 @@ inline void draw_sizes(PlanInput& input, std::uint32_t seed) {
   for (ScheduleUnit& unit : input.units) {
     unit.parameter_bytes = (1 + random() % 64) * kMiB;
     unit.gradient_bytes = random() % 2 == 0 ? unit.parameter_bytes : 2 * unit.parameter_bytes;
-    unit.shard_bytes = unit.gradient_bytes / static_cast<std::size_t>(input.world);
   }
+}
+
+constexpr ShardStrategy kStrategies[] = {ShardStrategy::full_shard, ShardStrategy::shard_grad_op,
+                                         ShardStrategy::no_shard, ShardStrategy::hybrid};
+
+inline const char* name_of(ShardStrategy strategy) {
+  switch (strategy) {
+    case ShardStrategy::full_shard: return "full_shard";
+    case ShardStrategy::shard_grad_op: return "shard_grad_op";
+    case ShardStrategy::no_shard: return "no_shard";
+    case ShardStrategy::hybrid: return "hybrid";
+  }
+  return "?";
+}
+
+/// Freezes the units whose bit is set.
+inline void freeze(PlanInput& input, unsigned mask) {
+  for (std::size_t unit = 0; unit < input.units.size(); ++unit) {
+    if ((mask >> unit % 32) % 2 != 0) input.units[unit].gradient_bytes = 0;
+  }
+}
+
+inline void draw_strategy(PlanInput& input, std::mt19937& random) {
+  input.strategy = kStrategies[random() % 4];
+  input.accumulation = static_cast<Accumulation>(random() % 2);
+  input.micro_batches = 1 + static_cast<int>(random() % 3);
+  if (random() % 3 == 0) freeze(input, static_cast<unsigned>(random()));
 }
 
 inline std::string describe(const PlanInput& input, const SchedulePolicy& policy) {
   return policy.describe() + "; " + std::to_string(input.units.size()) + " units, " +
          std::to_string(input.forward.size()) + " visits, accumulate " + std::to_string(input.micro_batches) +
+         (input.accumulation == Accumulation::full ? " full, " : " sharded, ") + name_of(input.strategy) +
          (input.first_step ? ", first step" : "");
 }
 

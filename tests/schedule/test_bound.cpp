@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <map>
+#include <utility>
 
 #include "schedule/schedule_tools.hpp"
 
@@ -9,44 +9,49 @@ namespace {
 
 using Keep = PrefetchOptions::Keep;
 
-/// Adds up, line by line from the text, what is live.
+/// Adds up, line by line from the text, what is live and not resident.
 ScheduleBound count_from_text(const Schedule& schedule) {
   struct Reduction {
-    int unit, micro;
+    int unit, micro, counted;
   };
-  const auto& units = schedule.input().units;
+  const PlanInput& input = schedule.input();
+  const auto& units = input.units;
+  const bool no_shard = input.strategy == ShardStrategy::no_shard;
   std::vector<int> gathered(units.size(), 0), computing(units.size(), 0);
   std::vector<Reduction> outstanding;
+  bool resident = false;  // The gradients of this micro-batch.
   ScheduleBound bound;
   for (const ScheduleOp& op : schedule.ops()) {
     const auto unit = static_cast<std::size_t>(op.unit);
+    const bool reduces =
+        op.kind == ScheduleOpKind::reduce_scatter || (no_shard && op.kind == ScheduleOpKind::all_reduce);
+    if (op.kind == ScheduleOpKind::micro) {
+      resident = no_shard && (input.accumulation == Accumulation::full || op.micro == 0);
+    }
     if (op.kind == ScheduleOpKind::all_gather) gathered[unit] = 1;
     if (op.kind == ScheduleOpKind::release) gathered[unit] = 0;
-    if (op.kind == ScheduleOpKind::backward) computing[unit] = 1;
-    if (op.kind == ScheduleOpKind::reduce_scatter) {
-      computing[unit] = 0;
-      outstanding.push_back({op.unit, op.micro});
-    }
+    if (op.kind == ScheduleOpKind::backward && !resident && units[unit].gradient_bytes > 0) computing[unit] = 1;
+    if (reduces) outstanding.push_back({op.unit, op.micro, std::exchange(computing[unit], 0)});
     if (op.kind == ScheduleOpKind::wait_reduce) {
       const auto covered = std::find_if(outstanding.begin(), outstanding.end(), [&](const auto& each) {
         return each.unit == op.unit && each.micro == op.micro;
       });
       outstanding.erase(outstanding.begin(), covered + 1);
     }
-    int parameters = 0, gradients = static_cast<int>(outstanding.size());
-    std::size_t bytes = 0, reduction = 0;
+    int parameters = 0, gradients = 0;
+    std::size_t bytes = 0;
     for (std::size_t u = 0; u < units.size(); ++u) {
       parameters += gathered[u];
       gradients += computing[u];
       bytes += (gathered[u] != 0 ? units[u].parameter_bytes : 0) + (computing[u] != 0 ? units[u].gradient_bytes : 0);
     }
     for (const Reduction& each : outstanding) {
-      bytes += units[static_cast<std::size_t>(each.unit)].gradient_bytes;
-      if (each.micro > 0) reduction = std::max(reduction, units[static_cast<std::size_t>(each.unit)].shard_bytes);
+      gradients += each.counted;
+      if (each.counted != 0) bytes += units[static_cast<std::size_t>(each.unit)].gradient_bytes;
     }
     bound.parameter_sets = std::max(bound.parameter_sets, parameters);
     bound.gradient_sets = std::max(bound.gradient_sets, gradients);
-    bound.communication_bytes = std::max(bound.communication_bytes, bytes + reduction);
+    bound.communication_bytes = std::max(bound.communication_bytes, bytes);
   }
   return bound;
 }
@@ -88,14 +93,14 @@ TEST(Bound, ReductionLimit_BoundsTheGradientSets) {
 }
 
 TEST(Bound, SmallSchedule_CountsBytesByHand) {
-  PlanInput input = equal_units(3, 100);  // Shards of 50.
+  PlanInput input = equal_units(3, 100);
   EXPECT_EQ(backward_pre({.limit_reduce_scatters = 2})->plan(input).bound().communication_bytes, 400U);
   EXPECT_EQ(backward_post({.limit_reduce_scatters = 2})->plan(input).bound().communication_bytes, 300U);
   EXPECT_EQ(backward_post({.limit_reduce_scatters = 1})->plan(input).bound().communication_bytes, 200U);
   // Without a limit all three gradients are live at the last visit.
   EXPECT_EQ(backward_post()->plan(input).bound().communication_bytes, 400U);
-  input.micro_batches = 2;  // And a buffer that the second micro-batch reduces into.
-  EXPECT_EQ(backward_pre({.limit_reduce_scatters = 2})->plan(input).bound().communication_bytes, 450U);
+  input.micro_batches = 2;  // And six with those of both micro-batches.
+  EXPECT_EQ(backward_post()->plan(input).bound().communication_bytes, 700U);
 }
 
 TEST(Bound, KeptUnits_StayUntilTheirBackwardRelease) {
@@ -114,14 +119,69 @@ TEST(Bound, RevisitedUnit_HoldsItsGradientUntilItsLastVisit) {
   EXPECT_EQ(schedule.bound().parameter_sets, 1);
 }
 
-TEST(Bound, WorldOfOne_IsZero) {
-  PlanInput input = tied_units(4);
-  input.world = 1;
-  input.micro_batches = 2;
+void expect_none(const PlanInput& input) {
   const Schedule schedule = backward_pre({.limit_all_gathers = 2, .limit_reduce_scatters = 2})->plan(input);
   expect_same(schedule.bound(), {});
   EXPECT_EQ(pack_slots(schedule, 512).high_water_bytes, 0U);
   EXPECT_TRUE(pack_slots(schedule, 512).slots.empty());
+}
+
+TEST(Bound, WorldOfOne_IsZero) {
+  PlanInput input = tied_units(4);
+  input.world = 1;
+  for (const int accumulate : {1, 2}) {
+    input.micro_batches = accumulate;
+    for (const ShardStrategy strategy : kStrategies) {
+      input.strategy = strategy;
+      for (const auto accumulation : {Accumulation::sharded, Accumulation::full}) {
+        input.accumulation = accumulation;
+        expect_none(input);
+      }
+    }
+  }
+}
+
+TEST(Bound, NoShard_CountsTheGradientsOfLaterMicroBatchesOnly) {
+  PlanInput input = tied_units(5);
+  input.strategy = ShardStrategy::no_shard;
+  expect_none(input);  // One micro-batch: parameters and gradients are resident.
+  input.micro_batches = 3;
+  const ScheduleBound bound = backward_pre({.limit_reduce_scatters = 1})->plan(input).bound();
+  expect_same(bound, {0, 2, 2 * 64 * kMiB});  // The tied unit's beside one that is reduced.
+  expect_same(backward_pre()->plan(input).bound(), {0, 10, 10 * 64 * kMiB});
+  input.accumulation = Accumulation::full;
+  expect_none(input);
+}
+
+TEST(Bound, FullAccumulation_HoldsEveryGradientWhateverTheLimit) {
+  for (const auto strategy : {ShardStrategy::full_shard, ShardStrategy::hybrid}) {
+    PlanInput input = equal_units(5);
+    input.strategy = strategy;
+    input.accumulation = Accumulation::full;
+    input.micro_batches = 2;
+    // The next micro-batch's first two gathered sets meet the gradients of all.
+    expect_same(backward_pre({.limit_reduce_scatters = 1})->plan(input).bound(), {2, 5, 7 * 64 * kMiB});
+    freeze(input, 0b00110);
+    expect_same(backward_pre({.limit_reduce_scatters = 1})->plan(input).bound(), {2, 3, 5 * 64 * kMiB});
+    input.micro_batches = 1;
+    expect_same(backward_pre({.limit_reduce_scatters = 1})->plan(input).bound(), {2, 1, 3 * 64 * kMiB});
+  }
+}
+
+TEST(Bound, ShardGradOp_HoldsEveryParameterSet) {
+  PlanInput input = equal_units(5);
+  input.strategy = ShardStrategy::shard_grad_op;
+  input.micro_batches = 2;
+  // All sets, and the first gradient; each later one comes once a set is gone.
+  expect_same(backward_post({.limit_reduce_scatters = 1})->plan(input).bound(), {5, 1, 6 * 64 * kMiB});
+}
+
+TEST(Bound, FrozenUnit_HasNoGradient) {
+  PlanInput input = tied_units(4);
+  freeze(input, 0b1111);
+  const Schedule schedule = backward_pre({.limit_reduce_scatters = 1})->plan(input);
+  expect_same(schedule.bound(), {2, 0, 2 * 64 * kMiB});
+  for (const auto& slot : pack_slots(schedule, 512).slots) EXPECT_EQ(slot.use, SlotPlan::Slot::Use::parameters);
 }
 
 TEST(Bound, SeededSizesAndOptions_EqualsTheCountFromTheText) {
@@ -130,8 +190,8 @@ TEST(Bound, SeededSizesAndOptions_EqualsTheCountFromTheText) {
     SCOPED_TRACE("draw " + std::to_string(draw) + " of seed 77");
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint32_t>(n)); };
     PlanInput input = below(2) == 0 ? equal_units(2 + below(8)) : tied_units(2 + below(8));
-    input.micro_batches = 1 + below(3);
     draw_sizes(input, static_cast<std::uint32_t>(draw));
+    draw_strategy(input, random);
     PrefetchOptions options{.forward_prefetch = below(4)};
     if (const int limit = below(4); limit > 0) options.limit_reduce_scatters = limit;
     options.keep = static_cast<Keep>(below(3));

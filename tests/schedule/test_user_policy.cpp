@@ -11,6 +11,7 @@ namespace {
 class TwoAheadKeepLargest final : public SchedulePolicy {
  public:
   [[nodiscard]] Schedule plan(const PlanInput& input) const override {
+    if (input.strategy == ShardStrategy::no_shard) return {all_resident(input), input};
     const auto largest = static_cast<int>(
         std::max_element(input.units.begin(), input.units.end(),
                          [](const auto& a, const auto& b) { return a.parameter_bytes < b.parameter_bytes; }) -
@@ -37,6 +38,7 @@ class TwoAheadKeepLargest final : public SchedulePolicy {
       unit(ScheduleOpKind::backward, u);
       visit(ScheduleOpKind::release, u, Phase::backward);
       unit(ScheduleOpKind::reduce_scatter, u);
+      if (input.strategy == ShardStrategy::hybrid) unit(ScheduleOpKind::all_reduce, u);
       unit(ScheduleOpKind::wait_reduce, u);
     }
     for (const auto kind : {ScheduleOpKind::norm, ScheduleOpKind::vote, ScheduleOpKind::apply}) {
@@ -46,6 +48,18 @@ class TwoAheadKeepLargest final : public SchedulePolicy {
   }
 
   [[nodiscard]] std::string describe() const override { return "two ahead, keeping the largest"; }
+
+ private:
+  static std::vector<ScheduleOp> all_resident(const PlanInput& input) {
+    using Kind = ScheduleOpKind;
+    std::vector<ScheduleOp> ops = {{}};
+    for (const int u : input.forward) ops.push_back({.kind = Kind::forward, .unit = u});
+    for (const int u : input.backward) ops.push_back({.kind = Kind::backward, .unit = u});
+    for (const int u : input.backward) ops.push_back({.kind = Kind::all_reduce, .unit = u});
+    ops.push_back({.kind = Kind::wait_reduce, .unit = input.backward.back()});
+    for (const auto kind : {Kind::norm, Kind::vote, Kind::apply}) ops.push_back({.kind = kind});
+    return ops;
+  }
 };
 
 TEST(UserPolicy, TwoAheadKeepLargest_IsProvedBoundedAndPacked) {
@@ -63,6 +77,24 @@ TEST(UserPolicy, TwoAheadKeepLargest_IsProvedBoundedAndPacked) {
   EXPECT_EQ(slots.slots.size(), 6U + 5U + 6U);
   EXPECT_EQ(slots.high_water_bytes, bound.communication_bytes);
   EXPECT_NE(schedule.hash(), backward_pre()->plan(input).hash());
+}
+
+TEST(UserPolicy, StrategyOfTheInput_IsSeenByIt) {
+  const std::shared_ptr<const SchedulePolicy> policy = std::make_shared<TwoAheadKeepLargest>();
+  std::vector<Schedule> schedules;
+  for (const auto strategy : {ShardStrategy::full_shard, ShardStrategy::hybrid, ShardStrategy::no_shard}) {
+    PlanInput input = equal_units(6);
+    input.strategy = strategy;
+    schedules.push_back(policy->plan(input));
+    ASSERT_NO_THROW(schedules.back().validate());
+    EXPECT_EQ(DeviceOrder(schedules.back()).fault(), "");
+  }
+  EXPECT_EQ(schedules[1].ops().size(), schedules[0].ops().size() + 6);
+  EXPECT_EQ(schedules[1].bound().communication_bytes, schedules[0].bound().communication_bytes);
+  EXPECT_EQ(schedules[2].bound().communication_bytes, 0U);
+  // A text of one strategy is not one of another.
+  EXPECT_FALSE(is_valid({schedules[0].ops(), schedules[1].input()}));
+  EXPECT_FALSE(is_valid({schedules[0].ops(), schedules[2].input()}));
 }
 
 TEST(UserPolicy, ForgottenRelease_IsRefused) {

@@ -1,49 +1,13 @@
 #include <algorithm>
-#include <set>
 
 #include "runtime/schedule/lifetimes.hpp"
 
 namespace headroom {
 namespace {
 
-using Use = SlotPlan::Slot::Use;
-
-/// What is live at one line. Reduction buffers are used one after the other on the reduce stream, so those that are
-/// outstanding together need the largest one's bytes.
-class Live {
- public:
-  void add(const detail::Lifetime& buffer) {
-    if (buffer.use == Use::reduction) {
-      reductions_.insert(buffer.bytes);
-      return;
-    }
-    ++sets(buffer);
-    bytes_ += buffer.bytes;
-  }
-
-  void remove(const detail::Lifetime& buffer) {
-    if (buffer.use == Use::reduction) {
-      reductions_.erase(reductions_.find(buffer.bytes));
-      return;
-    }
-    --sets(buffer);
-    bytes_ -= buffer.bytes;
-  }
-
-  void raise(ScheduleBound& bound) const {
-    bound.parameter_sets = std::max(bound.parameter_sets, parameter_sets_);
-    bound.gradient_sets = std::max(bound.gradient_sets, gradient_sets_);
-    const std::size_t reduction = reductions_.empty() ? 0 : *reductions_.rbegin();
-    bound.communication_bytes = std::max(bound.communication_bytes, bytes_ + reduction);
-  }
-
- private:
-  int& sets(const detail::Lifetime& buffer) { return buffer.use == Use::parameters ? parameter_sets_ : gradient_sets_; }
-
-  int parameter_sets_ = 0, gradient_sets_ = 0;
-  std::size_t bytes_ = 0;
-  std::multiset<std::size_t> reductions_;
-};
+int& sets_of(const detail::Lifetime& buffer, ScheduleBound& live) {
+  return buffer.use == SlotPlan::Slot::Use::parameters ? live.parameter_sets : live.gradient_sets;
+}
 
 }  // namespace
 
@@ -51,13 +15,18 @@ ScheduleBound Schedule::bound() const {
   const std::vector<detail::Lifetime> begun = detail::lifetimes_of(*this);
   std::vector<detail::Lifetime> freed = begun;
   std::stable_sort(freed.begin(), freed.end(), [](const auto& a, const auto& b) { return a.freed_op < b.freed_op; });
-  ScheduleBound bound;
-  Live live;
+  ScheduleBound bound, live;
   auto next_freed = freed.begin();
   for (const detail::Lifetime& buffer : begun) {
-    for (; next_freed->freed_op < buffer.first_op; ++next_freed) live.remove(*next_freed);
-    live.add(buffer);
-    live.raise(bound);
+    for (; next_freed->freed_op < buffer.first_op; ++next_freed) {
+      --sets_of(*next_freed, live);
+      live.communication_bytes -= next_freed->bytes;
+    }
+    ++sets_of(buffer, live);
+    live.communication_bytes += buffer.bytes;
+    bound.parameter_sets = std::max(bound.parameter_sets, live.parameter_sets);
+    bound.gradient_sets = std::max(bound.gradient_sets, live.gradient_sets);
+    bound.communication_bytes = std::max(bound.communication_bytes, live.communication_bytes);
   }
   return bound;
 }

@@ -25,13 +25,15 @@ class Walk {
   /// What a wait_reduce sets free.
   struct Reduction {
     int unit, micro;
-    std::size_t gradient, buffer;  ///< Indices into lifetimes_; buffer may be kNone.
+    std::size_t gradient;  ///< Index into lifetimes_, or kNone.
   };
 
   void read(std::size_t line) {
     const ScheduleOp& op = ops_[line];
     const std::size_t u = index_of(op.unit);
+    if (op.kind == reduction_kind(input_)) return reduce(op);
     switch (op.kind) {
+      case ScheduleOpKind::micro: micro_ = op.micro; break;
       case ScheduleOpKind::all_gather:
         // The gather stream waits for the releases before it in the text, and so for what compute did before those.
         parameters_[u] = begin(Use::parameters, line, after_release_, unit_at(input_, op.unit).parameter_bytes);
@@ -41,22 +43,25 @@ class Walk {
         after_release_ = line + 1;
         break;
       case ScheduleOpKind::backward:
-        if (gradients_[u] == kNone) {
+        if (gradients_[u] == kNone && gradient_has_slot(op.unit)) {
           gradients_[u] = begin(Use::gradient, line, line, unit_at(input_, op.unit).gradient_bytes);
         }
         break;
-      case ScheduleOpKind::reduce_scatter: reduce(op, line); break;
       case ScheduleOpKind::wait_reduce: wait(op, line); break;
       default: break;
     }
   }
 
-  // The first micro-batch reduces straight into the gradient shard; later ones reduce into a buffer that is then added.
-  void reduce(const ScheduleOp& op, std::size_t line) {
+  /// Not where it is resident, or where there is none.
+  [[nodiscard]] bool gradient_has_slot(int unit) const {
+    if (unit_at(input_, unit).gradient_bytes == 0) return false;
+    if (input_.strategy != ShardStrategy::no_shard) return true;
+    return input_.accumulation == Accumulation::sharded && micro_ > 0;
+  }
+
+  void reduce(const ScheduleOp& op) {
     const std::size_t u = index_of(op.unit);
-    const std::size_t buffer =
-        op.micro > 0 ? begin(Use::reduction, line, line, unit_at(input_, op.unit).shard_bytes) : kNone;
-    outstanding_.push_back({op.unit, op.micro, gradients_[u], buffer});
+    outstanding_.push_back({op.unit, op.micro, gradients_[u]});
     gradients_[u] = kNone;
   }
 
@@ -64,8 +69,7 @@ class Walk {
     bool covered = false;
     while (!covered) {
       const Reduction& reduction = outstanding_.at(waited_++);
-      lifetimes_[reduction.gradient].freed_op = line;
-      if (reduction.buffer != kNone) lifetimes_[reduction.buffer].freed_op = line;
+      if (reduction.gradient != kNone) lifetimes_[reduction.gradient].freed_op = line;
       covered = reduction.unit == op.unit && reduction.micro == op.micro;
     }
   }
@@ -80,6 +84,7 @@ class Walk {
   std::vector<std::size_t> parameters_, gradients_;  ///< Of each unit: what is live, in lifetimes_.
   std::vector<Reduction> outstanding_;
   std::size_t waited_ = 0, after_release_ = 0;
+  int micro_ = 0;
   std::vector<Lifetime> lifetimes_;
 };
 

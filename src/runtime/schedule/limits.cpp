@@ -48,23 +48,26 @@ std::vector<ScheduleOp> limit_gathers(const std::vector<ScheduleOp>& ops, int li
 }
 
 // As above; every reduction of a step is waited for before its norm, so none carries over.
-std::vector<ScheduleOp> limit_reductions(const std::vector<ScheduleOp>& ops, int limit) {
-  const std::vector<ScheduleOp> reductions = of_kind(ops, ScheduleOpKind::reduce_scatter);
-  std::vector<ScheduleOp> limited;
+std::vector<ScheduleOp> wait_for_reductions(const std::vector<ScheduleOp>& ops, ScheduleOpKind counted,
+                                            std::optional<int> limit) {
+  const std::vector<ScheduleOp> reductions = of_kind(ops, counted);
+  std::vector<ScheduleOp> waiting;
   std::int64_t issued = 0;
   std::int64_t last_taken = -1;
   for (const ScheduleOp& op : ops) {
-    const std::int64_t take = issued - limit;
-    if (op.kind == ScheduleOpKind::backward && take > last_taken) {
+    std::int64_t take = -1;
+    if (op.kind == ScheduleOpKind::backward && limit) take = issued - *limit;
+    if (op.kind == ScheduleOpKind::norm) take = issued - 1;
+    if (take > last_taken) {
       ScheduleOp wait = reductions[static_cast<std::size_t>(take)];
       wait.kind = ScheduleOpKind::wait_reduce;
-      limited.push_back(wait);
+      waiting.push_back(wait);
       last_taken = take;
     }
-    if (op.kind == ScheduleOpKind::reduce_scatter) ++issued;
-    limited.push_back(op);
+    if (op.kind == counted) ++issued;
+    waiting.push_back(op);
   }
-  return limited;
+  return waiting;
 }
 
 }  // namespace headroom::detail

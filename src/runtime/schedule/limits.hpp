@@ -2,6 +2,7 @@
 
 #include <headroom/schedule.hpp>
 
+#include <optional>
 #include <vector>
 
 namespace headroom::detail {
@@ -10,7 +11,9 @@ namespace headroom::detail {
 /// the same lines, and what it released may still be outstanding.
 [[nodiscard]] std::vector<ScheduleOp> limit_gathers(const std::vector<ScheduleOp>& ops, int limit, bool steady);
 
-/// Inserts the `wait_reduce` lines of reduction limit `limit` before the backwards of a step.
-[[nodiscard]] std::vector<ScheduleOp> limit_reductions(const std::vector<ScheduleOp>& ops, int limit);
+/// Inserts the `wait_reduce` lines of a step: before its backwards those of the reduction limit, if there is one, and
+/// before its norm that of what is still outstanding. `counted`: the lines that are reductions.
+[[nodiscard]] std::vector<ScheduleOp> wait_for_reductions(const std::vector<ScheduleOp>& ops, ScheduleOpKind counted,
+                                                          std::optional<int> limit);
 
 }  // namespace headroom::detail

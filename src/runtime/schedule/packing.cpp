@@ -22,7 +22,6 @@ std::vector<Order> conflicts_of(const std::vector<PackItem>& items) {
   for (const std::size_t item : order_of_begin(items)) {
     std::erase_if(live, [&](std::size_t other) { return items[other].end <= items[item].begin; });
     for (const std::size_t other : live) {
-      if (items[item].serial && items[other].serial) continue;
       conflicts[item].push_back(other);
       conflicts[other].push_back(item);
     }

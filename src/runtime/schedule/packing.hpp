@@ -8,7 +8,6 @@ namespace headroom::detail {
 /// A buffer to place: needed over [begin, end) of some order.
 struct PackItem {
   std::size_t begin = 0, end = 0, bytes = 0;
-  bool serial = false;  ///< Those that are never conflict with each other.
 };
 
 struct Packing {

@@ -14,7 +14,7 @@ using Keep = PrefetchOptions::Keep;
 
 constexpr int kMostOutstanding = 1'000'000;  // The marks of a steady text's throttles are as many.
 
-/// Writes the lines of one step, but for those of the limits.
+/// Writes the lines of one step, but for the throttles and the waits for reductions.
 class Planner {
  public:
   Planner(const PlanInput& input, BackwardPrefetch prefetch, int window, std::vector<char> kept)
@@ -23,7 +23,7 @@ class Planner {
         backward_(detail::visits_of(input, Phase::backward)),
         prefetch_(prefetch),
         window_(std::min(static_cast<std::size_t>(window), input.forward.size())),
-        communicates_(input.world > 1),
+        gathers_(input.world > 1 && input.strategy != ShardStrategy::no_shard),
         kept_(std::move(kept)),
         gathered_(input.units.size(), 0) {}
 
@@ -32,13 +32,6 @@ class Planner {
       ops_.push_back({.kind = ScheduleOpKind::micro, .micro = micro_});
       for (std::size_t i = 0; i < forward_.size(); ++i) forward(i);
       for (std::size_t i = 0; i < backward_.size(); ++i) backward(i);
-    }
-    const auto last = std::find_if(ops_.rbegin(), ops_.rend(),
-                                   [](const auto& op) { return op.kind == ScheduleOpKind::reduce_scatter; });
-    if (last != ops_.rend()) {
-      ScheduleOp wait = *last;
-      wait.kind = ScheduleOpKind::wait_reduce;
-      ops_.push_back(wait);
     }
     for (const auto kind : {ScheduleOpKind::norm, ScheduleOpKind::vote, ScheduleOpKind::apply}) {
       ops_.push_back({.kind = kind});
@@ -66,8 +59,15 @@ class Planner {
     // A kept unit is not gathered in backward, so it stays until its last visit there.
     if (kept(visit) ? visit.last : !visited_again(backward_, i, window)) release(visit);
     if (prefetch_ == BackwardPrefetch::post) gather(backward_, i + 1);
-    if (visit.last && communicates_) {
-      ops_.push_back({.kind = ScheduleOpKind::reduce_scatter, .unit = visit.unit, .micro = micro_});
+    if (visit.last) reduce(visit.unit);
+  }
+
+  void reduce(int unit) {
+    const bool frozen = detail::unit_at(input_, unit).gradient_bytes == 0;
+    if (input_.world == 1 || frozen || !detail::reduces_in(input_, micro_)) return;
+    ops_.push_back({.kind = detail::reduction_kind(input_), .unit = unit, .micro = micro_});
+    if (input_.strategy == ShardStrategy::hybrid && micro_ + 1 == input_.micro_batches) {
+      ops_.push_back({.kind = ScheduleOpKind::all_reduce, .unit = unit, .micro = micro_});
     }
   }
 
@@ -83,7 +83,7 @@ class Planner {
   }
 
   void communicate(ScheduleOpKind kind, const Visit& visit) {
-    if (communicates_) ops_.push_back({kind, visit.unit, visit.phase, visit.repeat, micro_, 0});
+    if (gathers_) ops_.push_back({kind, visit.unit, visit.phase, visit.repeat, micro_, 0});
   }
 
   void compute(ScheduleOpKind kind, const Visit& visit) {
@@ -103,7 +103,7 @@ class Planner {
   std::vector<Visit> forward_, backward_;
   BackwardPrefetch prefetch_;
   std::size_t window_;
-  bool communicates_;
+  bool gathers_;
   std::vector<char> kept_, gathered_;
   int micro_ = 0;
   std::vector<ScheduleOp> ops_;
@@ -129,6 +129,7 @@ std::vector<char> kept_units(const PlanInput& input, const PrefetchOptions& opti
   const std::size_t count = input.units.size();
   std::vector<char> kept(count, options.keep == Keep::all ? 1 : 0);
   if (options.keep == Keep::named) kept = named_units(input, options.keep_units);
+  if (input.strategy == ShardStrategy::shard_grad_op) kept.assign(count, 1);
   const auto visits = [](const std::vector<int>& path, int unit) { return std::count(path.begin(), path.end(), unit); };
   if (options.keep == Keep::last) {
     const auto last = std::find_if(input.forward.rbegin(), input.forward.rend(),
@@ -150,7 +151,7 @@ class PrefetchPolicy final : public SchedulePolicy {
     detail::check_input(input);
     std::vector<ScheduleOp> ops =
         Planner(input, backward_, options_.forward_prefetch, kept_units(input, options_)).step();
-    if (options_.limit_reduce_scatters) ops = detail::limit_reductions(ops, *options_.limit_reduce_scatters);
+    ops = detail::wait_for_reductions(ops, detail::reduction_kind(input), options_.limit_reduce_scatters);
     if (options_.limit_all_gathers) ops = detail::limit_gathers(ops, *options_.limit_all_gathers, !input.first_step);
     return {std::move(ops), input};
   }

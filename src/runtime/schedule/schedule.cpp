@@ -78,11 +78,12 @@ std::uint64_t Schedule::hash() const {
   Fnv1a hash;
   hash.add(text());
   hash.add(static_cast<std::uint64_t>(input_.world));
+  hash.add(static_cast<std::uint64_t>(input_.strategy));
+  hash.add(static_cast<std::uint64_t>(input_.accumulation));
   for (const ScheduleUnit& unit : input_.units) {
     hash.add(unit.name);
     hash.add(unit.parameter_bytes);
     hash.add(unit.gradient_bytes);
-    hash.add(unit.shard_bytes);
   }
   return hash.value();
 }

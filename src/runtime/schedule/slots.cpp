@@ -17,8 +17,7 @@ SlotPlan pack_slots(const Schedule& schedule, std::size_t alignment_bytes) {
   items.reserve(lifetimes.size());
   for (const detail::Lifetime& each : lifetimes) {
     const std::size_t bytes = (each.bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-    // Reductions are ordered by their stream, so their buffers may share bytes while they are outstanding.
-    items.push_back({each.known_op, each.freed_op + 1, bytes, each.use == SlotPlan::Slot::Use::reduction});
+    items.push_back({each.known_op, each.freed_op + 1, bytes});
   }
   const detail::Packing packing = detail::pack(items);
   detail::verify_packing(items, packing);
@@ -28,8 +27,7 @@ SlotPlan pack_slots(const Schedule& schedule, std::size_t alignment_bytes) {
   plan.slots.reserve(lifetimes.size());
   for (std::size_t i = 0; i < lifetimes.size(); ++i) {
     const detail::Lifetime& each = lifetimes[i];
-    const std::size_t last = each.use == SlotPlan::Slot::Use::reduction ? each.first_op : each.freed_op;
-    plan.slots.push_back({each.use, each.unit, each.first_op, last, packing.offsets[i], each.bytes});
+    plan.slots.push_back({each.use, each.unit, each.first_op, each.freed_op, packing.offsets[i], each.bytes});
   }
   return plan;
 }

@@ -54,20 +54,21 @@ class Validator {
 
   void check(const ScheduleOp& op) {
     const std::string text = to_text(op, input_);  // Refuses unknown kinds and units.
+    require(unreplicated_ < 0 || op.kind == ScheduleOpKind::all_reduce,
+            "the all_reduce of the reduce_scatter before it is missing");
     if (ended_ > 0 || std::find(kEnding.begin(), kEnding.end(), op.kind) != kEnding.end()) return ending(op);
     if (op.kind == ScheduleOpKind::micro) return micro(op);
     require(micro_ >= 0, "comes before the first micro-batch");
     if (op.kind == ScheduleOpKind::forward || op.kind == ScheduleOpKind::backward) return compute(op);
     require(input_.world > 1, "world 1 gathers and reduces nothing");
-    switch (op.kind) {
-      case ScheduleOpKind::throttle: return throttle(op);
-      case ScheduleOpKind::all_gather: return all_gather(op);
-      case ScheduleOpKind::wait_gather: return wait_gather(op);
-      case ScheduleOpKind::release: return release(op);
-      case ScheduleOpKind::reduce_scatter: return reduce_scatter(op);
-      case ScheduleOpKind::wait_reduce: return wait_reduce(op);
-      default: fail("a sharded unit's gradient is reduced by reduce_scatter");
-    }
+    if (op.kind == ScheduleOpKind::reduce_scatter) return reduce_scatter(op);
+    if (op.kind == ScheduleOpKind::all_reduce) return all_reduce(op);
+    if (op.kind == ScheduleOpKind::wait_reduce) return wait_reduce(op);
+    require(shards(), "no_shard gathers and releases nothing");
+    if (op.kind == ScheduleOpKind::throttle) return throttle(op);
+    if (op.kind == ScheduleOpKind::all_gather) return all_gather(op);
+    if (op.kind == ScheduleOpKind::wait_gather) return wait_gather(op);
+    release(op);
   }
 
   void micro(const ScheduleOp& op) {
@@ -84,7 +85,8 @@ class Validator {
     require(done_ == visits_.size(), "the micro-batch before has " + std::to_string(visits_.size() - done_) +
                                          " visits left, the next of unit " + name(done_));
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      require(!units_[u].has_gradient, "the gradient of " + input_.units[u].name + " is not reduced");
+      require(!units_[u].has_gradient || !detail::reduces_in(input_, micro_),
+              "the gradient of " + input_.units[u].name + " is not reduced");
     }
   }
 
@@ -108,9 +110,9 @@ class Validator {
                 (visits_[done_].phase == Phase::forward ? "forward" : "backward") + " of " + name(done_));
     if (input_.world > 1) {
       Unit& unit = units_[index_of(op.unit)];
-      require(unit.gathered && unit.waited, "its parameters have not been gathered and waited for");
+      require(!shards() || (unit.gathered && unit.waited), "its parameters have not been gathered and waited for");
       unit.computed_visit = number(done_);
-      unit.has_gradient = unit.has_gradient || phase == Phase::backward;
+      if (phase == Phase::backward) unit.has_gradient = detail::unit_at(input_, op.unit).gradient_bytes > 0;
     }
     ++done_;
   }
@@ -159,14 +161,31 @@ class Validator {
   }
 
   void reduce_scatter(const ScheduleOp& op) {
+    require(shards(), "with no_shard a gradient is reduced by all_reduce");
+    reduce(op);
+    if (input_.strategy == ShardStrategy::hybrid && in_last_micro_batch()) unreplicated_ = op.unit;
+  }
+
+  void all_reduce(const ScheduleOp& op) {
+    if (!shards()) return reduce(op);
+    require(input_.strategy == ShardStrategy::hybrid, "a sharded unit's gradient is reduced by reduce_scatter");
+    require(op.micro == micro_, "it is of another micro-batch");
+    require(in_last_micro_batch(), "hybrid all-reduces in the last micro-batch only");
+    require(unreplicated_ == op.unit, "it does not follow the unit's reduce_scatter");
+    unreplicated_ = -1;
+  }
+
+  void reduce(const ScheduleOp& op) {
     Unit& unit = units_[index_of(op.unit)];
+    require(op.micro == micro_, "it is of another micro-batch");
+    require(detail::unit_at(input_, op.unit).gradient_bytes > 0, "the unit is frozen, it has no gradient");
+    require(detail::reduces_in(input_, micro_), "full accumulation reduces in the last micro-batch only");
     require(!unit.reduced, "it has been reduced in this micro-batch");
     require(unit.has_gradient, "it has no gradient yet");
     require(next_visit(op.unit) == visits_.size(), "a visit of the unit is still to come in this micro-batch");
     unit.has_gradient = false;
     unit.reduced = true;
     reductions_.push_back(op);
-    require(op.micro == micro_, "it is of another micro-batch");
   }
 
   void wait_reduce(const ScheduleOp& op) {
@@ -177,6 +196,9 @@ class Validator {
             "no reduction of it in micro-batch " + std::to_string(op.micro) + " is outstanding");
     waited_ = static_cast<std::size_t>(found - reductions_.begin()) + 1;
   }
+
+  [[nodiscard]] bool shards() const { return input_.strategy != ShardStrategy::no_shard; }
+  [[nodiscard]] bool in_last_micro_batch() const { return micro_ + 1 == input_.micro_batches; }
 
   std::int64_t require_next_visit(const ScheduleOp& op) {
     const std::size_t visit = next_visit(op.unit);
@@ -221,6 +243,7 @@ class Validator {
   std::vector<Unit> units_;
   std::size_t line_ = 0, done_ = 0, waited_ = 0, ended_ = 0;
   int micro_ = -1;
+  int unreplicated_ = -1;  ///< With hybrid: the unit whose all_reduce must follow.
   bool throttled_ = false;
   std::int64_t issued_ = 0, last_throttle_ = 0;
 };

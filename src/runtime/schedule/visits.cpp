@@ -20,7 +20,7 @@ void check_name(const ScheduleUnit& unit, std::set<std::string_view>& seen) {
 }
 
 void check_sizes(const ScheduleUnit& unit) {
-  const std::size_t largest = std::max({unit.parameter_bytes, unit.gradient_bytes, unit.shard_bytes});
+  const std::size_t largest = std::max(unit.parameter_bytes, unit.gradient_bytes);
   if (largest > kMostUnitBytes) {
     throw InvalidInput("schedule: unit '" + unit.name + "' has a buffer of " + std::to_string(largest) +
                        " bytes: expected at most 1 TiB");
