@@ -78,14 +78,26 @@ struct Case {
 
 class ReferenceTexts : public ::testing::TestWithParam<Case> {
  protected:
+  /// The gather limits and kept units to go through: no_shard gathers nothing, and shard_grad_op keeps all.
+  static std::vector<std::optional<int>> gather_limits() {
+    if (GetParam().strategy == ShardStrategy::no_shard) return {2};
+    return {std::nullopt, 1, 2};
+  }
+  static std::vector<Keep> keeps() {
+    if (GetParam().strategy == ShardStrategy::no_shard) return {Keep::last};
+    if (GetParam().strategy == ShardStrategy::shard_grad_op) return {Keep::none, Keep::last};
+    return {Keep::none, Keep::last, Keep::all};
+  }
+
   void compare_options(PlanInput input, int ahead) {
-    const std::vector<std::optional<int>> limits = {std::nullopt, 1, 2};
     input.strategy = GetParam().strategy;
     input.accumulation = GetParam().accumulation;
-    for (const auto gathers : limits) {
-      for (const auto reductions : limits) {
-        for (const Keep keep : {Keep::none, Keep::last, Keep::all}) {
-          for (int accumulate = 1; accumulate <= 3; ++accumulate) {
+    // One micro-batch is the same in full and in sharded accumulation.
+    const int fewest = input.accumulation == Accumulation::full ? 2 : 1;
+    for (const auto gathers : gather_limits()) {
+      for (const auto reductions : {std::optional<int>(), std::optional<int>(1), std::optional<int>(2)}) {
+        for (const Keep keep : keeps()) {
+          for (int accumulate = fewest; accumulate <= 3; ++accumulate) {
             input.micro_batches = accumulate;
             compare(GetParam().backward, {ahead, gathers, reductions, keep, {}}, input);
             if (HasFatalFailure()) return;
