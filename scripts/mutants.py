@@ -14,40 +14,75 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNNER = "src/runtime/shard/schedule_runner.cpp"
+GATHER = "src/runtime/shard/gather.cpp"
+REDUCE = "src/runtime/shard/reduce.cpp"
+BUFFERS = "src/runtime/shard/step_buffers.cpp"
+UNPLANNED = "src/runtime/shard/unplanned_step.cpp"
 STEP = "src/runtime/shard/step_transaction.cpp"
-SUITES = ["test_shard_memory", "test_shard_step", "test_shard_faults"]
+SUITES = ["test_shard_memory", "test_shard_step", "test_shard_faults", "test_shard_strategies"]
 
 # (what is broken, file, text, its replacement). A wrong ticket given to Buffer::last_use is not here: it only weakens the
 # allocator's own check, and cannot matter while the waits above it are right.
 MUTANTS = [
-    ("a gather starts before the releases that come before it", RUNNER,
-     "state.gather.wait(state.compute, state.gather_after);", ";"),
-    ("a gather starts before the last release", RUNNER,
-     "state.gather_after = state.compute.issued();\n  unit.full.last_use",
-     "unit.full.last_use"),
-    ("a release frees nothing until the step's end", RUNNER, "  unit.full.reset();\n  --state.parameter_sets;",
+    ("a gather starts before the releases that come before it", BUFFERS,
+     "is_observed(step) ? state.applied : state.gather_after", "state.applied"),
+    ("a gather starts before the last release", BUFFERS, "  state.gather_after = released;\n", ""),
+    ("a release frees nothing until the step's end", BUFFERS, "  unit.full.reset();\n  state.record_lifetime",
      "  static std::vector<Buffer> late;\n  late.push_back(std::move(unit.full));\n"
-     "  if (step.cursor + 8 > step.plan->schedule.ops().size()) late.clear();\n  --state.parameter_sets;"),
+     "  if (step.cursor + 8 > step.ops().size()) late.clear();\n  state.record_lifetime"),
     ("compute does not wait for a gather", RUNNER,
      "state.compute.wait(state.gather, state.unit(op.unit).gathered); break;", "break;"),
-    ("a reduction does not wait for the gradient", RUNNER, "state.reduce.wait(state.compute, computed);", ";"),
-    ("compute does not wait for a reduction", RUNNER, "state.compute.wait(state.reduce, newest);", ";"),
-    ("a gradient is not zeroed", RUNNER, "kernels::fill(full_view(unit, unit.gradient), 0, {state.compute, index});", ";"),
-    ("a second micro-batch replaces the gradient", RUNNER,
-     "kernels::accumulate(reduced, unit.gradient_shard_view(), {state.reduce, index});",
-     "kernels::copy(reduced, unit.gradient_shard_view(), {state.reduce, index});"),
-    ("the norm's all-reduce does not wait for the norm", RUNNER,
-     "state.reduce.wait(state.compute, state.compute.issued());\n  const TensorView scratch", "const TensorView scratch"),
-    ("a failed all-reduce leaves this rank's own norm", RUNNER,
+    ("a reduction does not wait for the gradient", REDUCE, "state.reduce.wait(state.compute, computed);", ";"),
+    ("compute does not wait for a reduction", REDUCE, "state.compute.wait(state.reduce, newest);", ";"),
+    ("compute waits for an older reduction", REDUCE, "end += end != step.reducing.end() ? 1 : 0;", ";"),
+    ("a gradient is not zeroed", REDUCE,
+     "kernels::fill(view_of(unit.gradient, DType::f32, 0, unit.layout.trainable.padded_numel), 0,\n"
+     "                    {state.compute, index});", ";"),
+    ("a gradient of the shard's own is not zeroed", REDUCE,
+     "kernels::fill(unit.gradient_shard_view(), 0, {state.compute, index});\n    unit.gradient_written = true;",
+     "unit.gradient_written = true;"),
+    ("a second micro-batch replaces the gradient", REDUCE,
+     "kernels::accumulate(summed, unit.gradient_shard_view(), {state.reduce, index});",
+     "kernels::cast(summed, unit.gradient_shard_view(), {state.reduce, index});"),
+    ("gradients are not summed across groups", REDUCE,
+     "replicate.all_reduce(unit.gradient_shard_view(), state.scratch_view(), state.reduce, index);", ";"),
+    ("a gradient summed in bf16 is not widened again", REDUCE,
+     "kernels::cast(full, unit.gradient_shard_view(), {state.reduce, index});", ";"),
+    ("the norm is not summed over the shard group", REDUCE,
+     "state.communicators.reduce->all_reduce(partial, state.scratch_view(), state.reduce);", ";"),
+    ("the loss is not summed across groups", REDUCE,
+     "state.communicators.replicate->all_reduce(state.scalars_view(5, 1), state.scratch_view(), state.reduce);", ";"),
+    ("the norm's all-reduce does not wait for the norm", REDUCE,
+     "state.reduce.wait(state.compute, state.compute.issued());", ";"),
+    ("a failed all-reduce leaves this rank's own norm", REDUCE,
      "kernels::fill(result, std::numeric_limits<double>::quiet_NaN(), state.compute);", ";"),
-    ("a set of the phase that follows is called retained", RUNNER, "left.full && left.gathered == gathered", "left.full"),
-    ("the update does not wait for the norm's all-reduce", RUNNER,
+    ("the update does not wait for the norm's all-reduce", REDUCE,
      "state.compute.wait(state.reduce, state.reduce.issued());", ";"),
-    ("a gather may read shards before the update is made", STEP, "state.gather_after = result->ticket;", ";"),
+    ("a set of the phase that follows is called retained", RUNNER, "left.full && left.gathered == gathered", "left.full"),
+    ("frozen parameters are not gathered", GATHER, "if (group->padded_numel == 0) {",
+     "if (group->padded_numel == 0 || group == &unit.layout.frozen) {"),
+    ("a checksum is taken of the first owner only", GATHER, "for (int owner = 0; owner < ranks; ++owner) {",
+     "for (int owner = 0; owner < 1; ++owner) {"),
+    ("a checksum that differs passes", GATHER, "if (found != expected) {", "if (false) {"),
+    ("a block is reused before its release was observed", BUFFERS,
+     "  state.gather.wait(state.compute, state.releases[count - 1].ticket);\n", ""),
+    ("the limiter waits for nothing", BUFFERS, "state.compute.synchronize(std::prev(end)->ticket);", ";"),
+    ("an observed step is drained where it allocates", BUFFERS,
+     "  if (step.draining) {\n    return step.drain_set.view(0, bytes, state.name(unit));\n  }\n", ""),
+    ("ranks do not agree on a visit", UNPLANNED, "if (verdict.unanimous()) {", "if (true) {"),
+    ("a peer that failed is not drained for", UNPLANNED, "  drain(step);\n  close_step(step);", "  close_step(step);"),
+    ("a dynamic step's next gradient does not wait for the last reduction", UNPLANNED,
+     "    ops.push_back({.kind = ScheduleOpKind::wait_reduce});\n", ""),
+    ("a dynamic step is not summed across groups", UNPLANNED,
+     "step.visited.push_back({.kind = ScheduleOpKind::all_reduce, .unit = i});", ";"),
+    ("micro-batches that differ are learnt as the first", UNPLANNED,
+     "[&](const MicroBatch& each) { return !(each == micro_batches.front()); }", "[&](const MicroBatch&) { return false; }"),
+    ("a gather may read shards before the update is made", STEP,
+     "  state.applied = result->ticket;\n  state.gather_after = result->ticket;\n", ""),
     ("a failing rank does not drain", STEP, "  drain(step);\n  close_step(step);\n  const std::string stream_fault",
      "  close_step(step);\n  const std::string stream_fault"),
-    ("the step goes on although a rank voted a fault", STEP, "if (verdict.fault != Fault::none) {",
-     "if (verdict.fault != Fault::none && fault != Fault::none) {"),
+    ("the step goes on although a rank voted a fault", STEP, "if (!verdict.unanimous()) {",
+     "if (!verdict.unanimous() && ballot.fault != Fault::none) {"),
 ]
 
 

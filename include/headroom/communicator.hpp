@@ -8,18 +8,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace headroom {
 
-/// One rank's end of a process group.
+/// One rank's end of a process group: all ranks of the world, or some. Errors name ranks by their place in the world.
 ///
 /// Contract of every collective, on every backend: all ranks call the same ones in the same order with the same dtype
 /// and counts; the call returns once the work is on `stream`, and its ticket completes only when no peer can still read
 /// this rank's send buffer or write its receive buffer. A mismatch or a peer that does not arrive within the deadline
 /// is an error of that stream (CollectiveMismatch, DeadlineExceeded), on every rank that can know, never a hang; every
-/// other operation of the group then ends with an error of the same type. Sums are made in rank order, so results are
-/// bitwise repeatable. A count of 0 is allowed. Throws: std::logic_error on a shape or dtype that cannot be, before
+/// other operation of the same set then ends with an error of the same type. Sums are made in rank order, so results
+/// are bitwise repeatable. A count of 0 is allowed. Throws: std::logic_error on a shape or dtype that cannot be, before
 /// anything is enqueued. Thread-safety: one thread and one stream per communicator, but abort() may come from any.
 class Communicator {
  public:
@@ -28,15 +29,17 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   virtual ~Communicator() = default;
 
+  /// Of the group, as `root` and the order of slices are.
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
 
   /// Shapes: send [n], recv [size * n]. `send` may be this rank's own slice of `recv`.
   virtual void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit = -1) = 0;
-  /// Shapes: send [size * n], recv [n], f32. `recv` may be this rank's own slice of `send`. The contents of `send` are
-  /// undefined afterwards.
+  /// Shapes: send [size * n], recv [n], f32 or bf16 (summed in f32, rounded once). `recv` may be this rank's own slice
+  /// of `send`. The contents of `send` are undefined afterwards.
   virtual void reduce_scatter(TensorView send, TensorView recv, StreamRef stream, int unit = -1) = 0;
-  /// Shapes: buffer [n], f32 or f64, in place; a sum. `scratch`: at least all_reduce_scratch_bytes(buffer.bytes()).
+  /// Shapes: buffer [n], f32, f64 or bf16, in place; a sum. `scratch`: at least
+  /// all_reduce_scratch_bytes(buffer.bytes()).
   virtual void all_reduce(TensorView buffer, TensorView scratch, StreamRef stream, int unit = -1) = 0;
   virtual void broadcast(TensorView buffer, int root, StreamRef stream) = 0;
   [[nodiscard]] virtual std::size_t all_reduce_scratch_bytes(std::size_t bytes) const noexcept = 0;
@@ -46,7 +49,7 @@ class Communicator {
   virtual void agree(std::span<std::uint64_t> words) = 0;
   /// Copies `bytes` from `root` to all; at most 4096 bytes. Blocks the caller.
   virtual void share(std::span<std::byte> bytes, int root) = 0;
-  /// Ends every pending and later collective of this group, on every rank that can hear it, with CommunicatorError.
+  /// Ends every pending and later collective of this set, on every rank that can hear it, with CommunicatorError.
   virtual void abort(const char* reason) noexcept = 0;
 
   /// Bytes that this rank's completed collectives put on, and took off, the wire.
@@ -54,9 +57,18 @@ class Communicator {
   [[nodiscard]] virtual std::uint64_t bytes_received() const noexcept = 0;
 };
 
-/// One rank's communicators: gathers and reductions apart, so that they may overlap, and control for the host.
+/// One rank's communicators. `gather` and `reduce` span its shard group; they are apart, so that they may overlap, or
+/// one and the same. `replicate` spans the ranks that own the same shard, one of each group; `control`, for the host,
+/// all.
 struct Communicators {
-  std::shared_ptr<Communicator> gather, reduce, control;
+  std::shared_ptr<Communicator> gather, reduce, control, replicate;
+};
+
+/// How the ranks of a set are grouped: consecutive ranks shard together.
+struct GroupOptions {
+  int shard_ranks = 0;        ///< Ranks of a shard group, a divisor of the world; 0: all. 1: nothing is sharded.
+  bool one_for_both = false;  ///< Gathers and reductions on one communicator, and so on one stream.
+  std::optional<std::chrono::milliseconds> deadline = {};  ///< In place of the job's.
 };
 
 struct CommunicatorOptions {
@@ -74,8 +86,10 @@ class Job {
   [[nodiscard]] int world() const noexcept;
   [[nodiscard]] Device device() const noexcept;
   [[nodiscard]] const char* launcher() const noexcept;  ///< "mpi", "threads" or "alone".
-  /// A fresh set over all ranks. Collective: every rank calls it the same number of times.
-  [[nodiscard]] Communicators communicators() const;
+  /// A fresh set. Collective: every rank calls it the same number of times, with equal options, and waits for the
+  /// others. Throws: InvalidInput, before anything is communicated, where the groups do not divide the world;
+  /// CollectiveMismatch where options differ; DeadlineExceeded.
+  [[nodiscard]] Communicators communicators(const GroupOptions& groups = {}) const;
   /// Ends the process group: peers that wait for this rank learn it at once. MPI: MPI_Abort(code), does not return.
   void abort(int exit_code, const char* reason) const noexcept;
 

@@ -26,7 +26,10 @@ struct Launch {
 // Elementwise; any shape, empty included.
 void fill(TensorView tensor, double value, Launch launch);                  ///< f32, f64 or i32.
 void copy(TensorView source, TensorView destination, Launch launch);        ///< Same dtype (any) and count; no overlap.
-void accumulate(TensorView source, TensorView destination, Launch launch);  ///< destination += source.
+void accumulate(TensorView source, TensorView destination, Launch launch);  ///< destination += source (f32 or bf16).
+/// Between f32 and bf16 (to nearest even), or the same dtype; same count. The destination may begin where the source
+/// does: in place, either way.
+void cast(TensorView source, TensorView destination, Launch launch);
 
 /// Normal numbers of a logical tensor of which `tensor` holds elements [first_index, first_index + numel): element i
 /// depends on (key, stream, i) only, never on the shard. Philox4x32-10 (Salmon et al., SC 2011) and Box-Muller.

@@ -13,14 +13,37 @@
 
 namespace headroom {
 
+/// Whether a path's visits are known before its steps. `fixed`: as declared, or as learned from its first step.
+/// `dynamic`: they may differ from step to step, on all ranks alike.
+enum class Path : std::uint8_t { fixed, dynamic };
+
 struct StepOptions {
   std::string path = "default";
+  Path kind = Path::fixed;
   std::uint64_t data_cursor = 0;  ///< Global sample count; must be equal on all ranks.
 };
+
+/// Where the buffers of gathered sets and gradients come from. `planned`: slots, packed from the schedule. `observed`:
+/// PyTorch FSDP1's way, the caching allocator at each gather; reused once the host has seen a release complete.
+enum class Buffers : std::uint8_t { planned, observed };
 
 struct ParameterOptions {
   std::uint64_t seed = 1;
   int micro_batches = 1;
+  ShardStrategy strategy = ShardStrategy::full_shard;  ///< As the communicators' groups are.
+  Accumulation accumulation = Accumulation::sharded;
+  DType gathered = DType::f32;  ///< Or bf16: of gathered sets, so of leases' parameters where there is a gather.
+  DType reduced = DType::f32;   ///< Or bf16: of gradients on the wire. Masters and gradient shards are always f32.
+  Buffers buffers = Buffers::planned;
+  bool verify = false;  ///< At each visit, compare the gathered set's checksum with its owners'.
+};
+
+/// What is known of one path.
+struct PathStatus {
+  std::string name;
+  bool declared = false;
+  std::int64_t steps = 0;    ///< Committed with it.
+  std::string prefetch_off;  ///< Why nothing is gathered ahead in it, whatever the policy; else empty.
 };
 
 /// A full parameter set or full gradient as it lived: between a ticket's start and another's completion.
@@ -53,7 +76,9 @@ class ParameterManager {
   /// CollectiveMismatch naming the first difference.
   void prepare();
 
-  /// Agrees with all ranks on {epoch, path} first. Throws: StepAborted where a peer left, or for a step dropped before.
+  /// Agrees with all ranks on {epoch, path} first. A path that was not declared runs its first step, and a dynamic one
+  /// every step, without prefetch: all ranks agree on each visit, and on its status, before its collectives. Throws:
+  /// StepAborted where a peer left, or for a step dropped before.
   [[nodiscard]] StepTransaction begin_step(const StepOptions& options = {});
   /// Ends training: every rank must come here. Throws, on all ranks, StepAborted where one does not.
   void finish();
@@ -62,7 +87,8 @@ class ParameterManager {
   [[nodiscard]] const FlatLayout& layout(int unit) const;
   [[nodiscard]] std::int64_t parameter_count() const noexcept;
   [[nodiscard]] const Schedule& schedule(const std::string& path = "default") const;  ///< The steady one.
-  [[nodiscard]] std::int64_t epoch() const noexcept;                                  ///< Steps committed.
+  [[nodiscard]] std::vector<PathStatus> paths() const;
+  [[nodiscard]] std::int64_t epoch() const noexcept;  ///< Steps committed.
 
   /// Overwrites one logical parameter (this rank keeps its part). Blocks. Shapes: values [numel].
   void write(int unit, int parameter, std::span<const float> values);
@@ -77,6 +103,8 @@ class ParameterManager {
   [[nodiscard]] int parameter_sets_peak() const noexcept;
   [[nodiscard]] int gradient_sets_peak() const noexcept;
   [[nodiscard]] std::vector<SetLifetime> take_lifetimes();
+  /// With `verify`: checksums of gathered slices that were compared so far, all of them equal.
+  [[nodiscard]] std::uint64_t checksums_compared() const noexcept;
 
  private:
   friend class AdamW;

@@ -194,28 +194,13 @@ TEST(StepFaults, OptimizerOfAnotherManager_IsRefusedBeforeTheVote) {
   });
 }
 
-/// Forwards to another communicator, but that the all-gather after `good` ones fails, once `when` says so.
-class FailingGather final : public Communicator {
+class ForwardingCommunicator : public Communicator {
  public:
-  FailingGather(std::shared_ptr<Communicator> real, int good, const std::atomic<bool>& when)
-      : real_(std::move(real)), good_(good), when_(when) {}
+  explicit ForwardingCommunicator(std::shared_ptr<Communicator> real) : real_(std::move(real)) {}
   [[nodiscard]] int rank() const noexcept override { return real_->rank(); }
   [[nodiscard]] int size() const noexcept override { return real_->size(); }
   void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit) override {
-    if (good_-- > 0) {
-      real_->all_gather(send, recv, stream, unit);
-      return;
-    }
-    Operation operation;
-    operation.name = "failing_gather";
-    operation.poll = [this] {
-      if (!when_) {
-        return Progress::blocked;
-      }
-      real_->abort("the wire was cut");
-      throw CommunicatorError("the wire was cut");
-    };
-    stream.enqueue(std::move(operation));
+    real_->all_gather(send, recv, stream, unit);
   }
   void reduce_scatter(TensorView send, TensorView recv, StreamRef stream, int unit) override {
     real_->reduce_scatter(send, recv, stream, unit);
@@ -235,9 +220,73 @@ class FailingGather final : public Communicator {
 
  private:
   std::shared_ptr<Communicator> real_;
+};
+
+/// The all-gather after `good` ones fails, once `when` says so.
+class FailingGather final : public ForwardingCommunicator {
+ public:
+  FailingGather(std::shared_ptr<Communicator> real, int good, const std::atomic<bool>& when)
+      : ForwardingCommunicator(std::move(real)), good_(good), when_(when) {}
+  void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit) override {
+    if (good_-- > 0) {
+      ForwardingCommunicator::all_gather(send, recv, stream, unit);
+      return;
+    }
+    Operation operation;
+    operation.name = "failing_gather";
+    operation.poll = [this] {
+      if (!when_) {
+        return Progress::blocked;
+      }
+      abort("the wire was cut");
+      throw CommunicatorError("the wire was cut");
+    };
+    stream.enqueue(std::move(operation));
+  }
+
+ private:
   int good_;
   const std::atomic<bool>& when_;
 };
+
+/// One bit of what a peer sent arrives wrong, in the gather of unit 2.
+class CorruptingGather final : public ForwardingCommunicator {
+ public:
+  using ForwardingCommunicator::ForwardingCommunicator;
+  void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit) override {
+    ForwardingCommunicator::all_gather(send, recv, stream, unit);
+    if (unit == 2 && recv.dtype == DType::f32) {
+      Operation operation;
+      operation.name = "flip_a_bit";
+      operation.host = [at = recv.as<unsigned char>()] { at[5] ^= 0x10U; };
+      stream.enqueue(std::move(operation));
+    }
+  }
+};
+
+TEST(StepFaults, GatheredBitFlipped_IsFoundAndNamedWhereVerified) {
+  ASSERT_NE(spdlog::default_logger(), nullptr);
+  const auto train = [](bool verify) {
+    on_ranks<int>(2, {}, [&](Job& job) {
+      Communicators group = job.communicators();
+      if (job.rank() == 1) {
+        group.gather = std::make_shared<CorruptingGather>(group.gather);
+      }
+      ToyModel model(job, {.parameters = {.verify = verify}}, {}, group);
+      model.step();
+      model.params.finish();
+      return 0;
+    });
+  };
+  train(false);
+  try {
+    train(true);
+    ADD_FAILURE() << "the wrong bit was not seen";
+  } catch (const CommunicatorError& error) {
+    EXPECT_NE(std::string(error.what()).find("unit '2': the gathered slice of shard rank 0"), std::string::npos)
+        << error.what();
+  }
+}
 
 TEST(StepFaults, GatherFailsAfterTheVote_NoRankUpdatesItsParameters) {
   // Streams that end with an error say so through spdlog, whose library no sanitizer sees: its logger is made before

@@ -17,19 +17,24 @@ TEST(FlatLayout, AnyShapesAndWorld_ShardsTileEveryParameterOnce) {
     const int world = draw(7);
     std::vector<ParameterSpec> specs;
     for (int i = 0, count = draw(6); i < count; ++i) {
-      specs.push_back({std::to_string(i), {draw(40), draw(9)}, {}});
+      specs.push_back({std::to_string(i), {draw(40), draw(9)}, {}, draw(3) == 1});
     }
     const FlatLayout layout = FlatLayout::make("unit", specs, world);
     EXPECT_EQ(layout.padded_numel, layout.shard_numel * world);
     EXPECT_EQ(layout.shard_numel % 16, 0);
+    EXPECT_EQ(layout.frozen.begin, layout.trainable.padded_numel);
+    EXPECT_EQ(layout.shard_numel, layout.trainable.shard_numel + layout.frozen.shard_numel);
     std::vector<std::int64_t> next(specs.size(), 0);
     for (int rank = 0; rank < world; ++rank) {
       for (const FlatLayout::Range& range : layout.ranges(rank)) {
         const auto i = static_cast<std::size_t>(range.parameter);
         EXPECT_EQ(range.begin, next[i]) << "a gap or an overlap in parameter " << i << " at rank " << rank;
         next[i] += range.numel;
-        EXPECT_EQ(rank * layout.shard_numel + range.shard_offset, layout.offsets[i] + range.begin);
-        EXPECT_LE(range.shard_offset + range.numel, layout.shard_numel);
+        const FlatLayout::Group& group = specs[i].frozen ? layout.frozen : layout.trainable;
+        const std::int64_t in_group = range.shard_offset - group.shard_begin;
+        EXPECT_EQ(group.begin + rank * group.shard_numel + in_group, layout.offsets[i] + range.begin);
+        EXPECT_GE(in_group, 0);
+        EXPECT_LE(in_group + range.numel, group.shard_numel);
       }
     }
     for (std::size_t i = 0; i < specs.size(); ++i) {

@@ -4,8 +4,10 @@
 #include <headroom/kernels.hpp>
 #include <headroom/parameters.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headroom::test {
@@ -15,30 +17,33 @@ struct ToyOptions {
   int units = 4;
   std::int64_t width = 24, rows = 6;
   int micro_batches = 1;
-  bool tied = false;  ///< Unit 0 is visited first and, again, last.
+  bool tied = false;         ///< Unit 0 is visited first and, again, last.
+  bool frozen_bias = false;  ///< Of every unit but the first.
   std::uint64_t seed = 7;
   AdamWOptions adamw{.learning_rate = 1e-2};
   std::shared_ptr<const SchedulePolicy> policy = nullptr;
+  ParameterOptions parameters = {};  ///< But for seed and micro-batches.
+  GroupOptions groups = {};
 };
 
 class ToyModel {
  public:
   ToyModel(Job& job, const ToyOptions& options, const AllocatorOptions& memory_options = {})
-      : ToyModel(job, options, memory_options, job.communicators()) {}
+      : ToyModel(job, options, memory_options, job.communicators(options.groups)) {}
   ToyModel(Job& job, const ToyOptions& options, const AllocatorOptions& memory_options, const Communicators& group)
       : options_(options),
         job_(job),
         memory(job.device(), memory_options),
         compute(job.device()),
-        params(group, memory, compute, {.seed = options.seed, .micro_batches = options.micro_batches}) {
+        params(group, memory, compute, parameter_options(options)) {
     for (int i = 0; i < options.units; ++i) {
       params.add_unit(std::to_string(i), {{"weight", {options.width, options.width}, normal(0.2F)},
-                                          {"bias", {options.width}, constant(0.1F)}});
-      path_.push_back(i);
+                                          {"bias", {options.width}, constant(0.1F), options.frozen_bias && i > 0}});
+      path.push_back(i);
     }
     if (options.tied) {
-      path_.push_back(0);
-      params.declare_path("default", path_, {path_.rbegin(), path_.rend()});
+      path.push_back(0);
+      params.declare_path("default", path, {path.rbegin(), path.rend()});
     }
     if (options.policy != nullptr) {
       params.set_policy(options.policy);
@@ -49,26 +54,35 @@ class ToyModel {
   /// The whole forward and backward of one step, `visit` called before each visit (tests fail there).
   template <class Visit>
   StepReport step(Visit visit) {
-    StepTransaction step = params.begin_step({.path = "default", .data_cursor = cursor_});
+    StepTransaction step = params.begin_step({.path = path_name, .kind = path_kind, .data_cursor = cursor_});
     for (int micro = 0; micro < options_.micro_batches; ++micro) {
       std::vector<Buffer> activations;
       activations.push_back(input(micro));
-      for (const int unit : path_) {
+      for (const int unit : path) {
         visit(Phase::forward, unit);
         UnitLease lease = step.forward(unit);
         activations.push_back(activation("activation"));
-        kernels::linear_forward(view(activations[activations.size() - 2]), lease.parameter("weight"),
-                                lease.parameter("bias"), view(activations.back()), {compute, unit});
+        {
+          const Weights weights(*this, lease);
+          kernels::linear_forward(view(activations[activations.size() - 2]), weights.weight, weights.bias,
+                                  view(activations.back()), {compute, unit});
+        }
         lease.finish();
       }
       Buffer gradient = loss(step, activations.back());
-      for (std::size_t i = path_.size(); i-- > 0;) {
-        const int unit = path_[i];
+      for (std::size_t i = path.size(); i-- > 0;) {
+        const int unit = path[i];
         visit(Phase::backward, unit);
         UnitLease lease = step.backward(unit);
         Buffer below = activation("activation gradient");
-        kernels::linear_backward(view(gradient), view(activations[i]), lease.parameter("weight"), view(below),
-                                 lease.gradient("weight"), lease.gradient("bias"), {compute, unit});
+        {
+          const Weights weights(*this, lease);
+          const bool frozen = options_.frozen_bias && unit > 0;
+          const Buffer unused = activation("gradient of a frozen bias");
+          kernels::linear_backward(view(gradient), view(activations[i]), weights.weight, view(below),
+                                   lease.gradient("weight"), frozen ? row(unused) : lease.gradient("bias"),
+                                   {compute, unit});
+        }
         lease.finish();
         gradient = std::move(below);
         activations.pop_back();
@@ -93,6 +107,32 @@ class ToyModel {
   }
 
  private:
+  /// A lease's parameters as the kernels of the host want them.
+  struct Weights {
+    Weights(ToyModel& model, const UnitLease& lease)
+        : weight(lease.parameter("weight")), bias(lease.parameter("bias")) {
+      for (TensorView* view : {&weight, &bias}) {
+        if (view->dtype == DType::bf16) {
+          wide[view == &bias] = model.memory.allocate({.bytes = 2 * view->bytes(), .name = "widened"}, model.compute);
+          const TensorView narrow = std::exchange(*view, wide[view == &bias].tensor(DType::f32, view->shape));
+          kernels::cast(narrow, *view, model.compute);
+        }
+      }
+    }
+    TensorView weight, bias;
+    std::array<Buffer, 2> wide;
+  };
+
+  static ParameterOptions parameter_options(const ToyOptions& options) {
+    ParameterOptions parameters = options.parameters;
+    parameters.seed = options.seed;
+    parameters.micro_batches = options.micro_batches;
+    return parameters;
+  }
+  [[nodiscard]] TensorView row(const Buffer& buffer) const {
+    return buffer.tensor(DType::f32, {options_.width, 1, 1, 1});
+  }
+
   /// Rows of the global batch: rank r takes the r-th part, so that a step does not depend on how many ranks share it
   /// beyond the order of sums.
   Buffer input(int micro) {
@@ -125,10 +165,12 @@ class ToyModel {
 
   ToyOptions options_;
   Job& job_;
-  std::vector<int> path_;
   std::uint64_t cursor_ = 0;
 
  public:
+  std::vector<int> path;  ///< Of the steps from now on: units in order of visit.
+  std::string path_name = "default";
+  Path path_kind = Path::fixed;
   CachingAllocator memory;
   Stream compute;
   ParameterManager params;

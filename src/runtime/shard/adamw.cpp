@@ -39,7 +39,11 @@ struct Stretch {
 std::vector<Stretch> stretches(const FlatLayout& layout, int rank) {
   std::vector<Stretch> found;
   for (const FlatLayout::Range& range : layout.ranges(rank)) {
-    const bool decay = layout.parameters[static_cast<std::size_t>(range.parameter)].shape.size() >= 2;
+    const ParameterSpec& spec = layout.parameters[static_cast<std::size_t>(range.parameter)];
+    if (spec.frozen) {
+      continue;
+    }
+    const bool decay = spec.shape.size() >= 2;
     const std::int64_t end = range.shard_offset + range.numel;
     if (!found.empty() && found.back().decay == decay) {
       found.back().end = end;
@@ -64,13 +68,14 @@ AdamW::AdamW(ParameterManager& parameters, const AdamWOptions& options) : option
   for (int i = 0; i < static_cast<int>(state.units.size()); ++i) {
     const detail::UnitState& unit = state.unit(i);
     const auto moment = [&](std::string_view name) {
-      Buffer buffer = state.memory.allocate({.bytes = unit.shard_view().bytes(),
+      const std::int64_t numel = unit.layout.trainable.shard_numel;
+      Buffer buffer = state.memory.allocate({.bytes = static_cast<std::size_t>(numel) * sizeof(float),
                                              .category = Category::optimizer_state,
                                              .name = name,
                                              .unit = i,
                                              .region = Region::residents},
                                             state.compute);
-      kernels::fill(buffer.tensor(DType::f32, {unit.layout.shard_numel, 1, 1, 1}), 0, {state.compute, i});
+      kernels::fill(buffer.tensor(DType::f32, {numel, 1, 1, 1}), 0, {state.compute, i});
       return buffer;
     };
     moments_.push_back({moment("exp_avg"), moment("exp_avg_sq")});
@@ -106,7 +111,7 @@ void AdamW::apply(const detail::ManagerState& state) const noexcept {
   for (int i = 0; i < static_cast<int>(state.units.size()); ++i) {
     const detail::UnitState& unit = state.unit(i);
     const Moments& moments = moments_[static_cast<std::size_t>(i)];
-    for (const Stretch& stretch : stretches(unit.layout, state.rank)) {
+    for (const Stretch& stretch : stretches(unit.layout, state.shard_rank)) {
       kernels::adamw(part(unit.shard, stretch), part(unit.gradient_shard, stretch), part(moments.first, stretch),
                      part(moments.second, stretch), scalars, options, stretch.decay, {state.compute, i});
     }

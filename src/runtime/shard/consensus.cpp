@@ -79,20 +79,28 @@ std::string share_text(Communicator& control, std::string_view text, int root) {
   return shared;
 }
 
-void throw_first_difference(Communicator& control, std::string_view what, std::string_view own_text) {
+Difference find_difference(Communicator& control, std::string_view own_text) {
   const std::string reference = share_text(control, own_text, 0);
   const auto rank = static_cast<std::uint64_t>(control.rank());
   const auto world = static_cast<std::uint64_t>(control.size());
   std::array<std::uint64_t, 1> word{reference == own_text ? 0 : world - rank};
   control.agree(word);
   if (word[0] == 0) {
-    throw CollectiveMismatch(fmt::format("{} differ between ranks", what));
+    return {};
   }
   const int differing = static_cast<int>(world - word[0]);
   const std::string other = share_text(control, own_text, differing);
   const auto [expected, found] = first_difference(reference, other);
-  throw CollectiveMismatch(
-      fmt::format("{} differ between ranks: rank 0 has '{}', rank {} has '{}'", what, expected, differing, found));
+  return {differing, expected, found};
+}
+
+void throw_first_difference(Communicator& control, std::string_view what, std::string_view own_text) {
+  const Difference difference = find_difference(control, own_text);
+  if (difference.rank < 0) {
+    throw CollectiveMismatch(fmt::format("{} differ between ranks", what));
+  }
+  throw CollectiveMismatch(fmt::format("{} differ between ranks: rank 0 has '{}', rank {} has '{}'", what,
+                                       difference.expected, difference.rank, difference.found));
 }
 
 std::uint64_t stable_hash(std::string_view text, std::uint64_t seed) noexcept {

@@ -9,7 +9,7 @@
 /// How ranks agree: one small all-reduce a vote, and the same error text on all of them.
 namespace headroom::detail {
 
-enum class Stage : std::uint64_t { prepare = 1, begin, commit, end };
+enum class Stage : std::uint64_t { prepare = 1, begin, visit, commit, end };
 
 /// What one rank brings to a vote. `hash` stands for everything that must be equal beside the epoch and the cursor.
 struct Ballot {
@@ -25,6 +25,11 @@ struct Verdict {
   bool same_stage = true, same_epoch = true, same_hash = true, same_cursor = true;
   std::uint64_t lowest_epoch = 0, highest_epoch = 0;
   std::uint64_t lowest_cursor = 0, highest_cursor = 0;
+
+  /// All ranks are well and alike.
+  [[nodiscard]] bool unanimous() const noexcept {
+    return fault == Fault::none && same_stage && same_epoch && same_hash && same_cursor;
+  }
 };
 
 /// Blocks until all ranks have voted. Throws: DeadlineExceeded and what else Communicator::agree throws.
@@ -33,8 +38,15 @@ struct Verdict {
 /// The text of rank `root`, on every rank; any length. Blocks.
 [[nodiscard]] std::string share_text(Communicator& control, std::string_view text, int root);
 
-/// Called by all ranks once they know that their texts differ: names the first line in which the lowest differing rank
-/// departs from rank 0. Throws: CollectiveMismatch, the same on every rank.
+/// The first line in which the lowest differing rank departs from rank 0; -1: no rank does.
+struct Difference {
+  int rank = -1;
+  std::string expected, found;
+};
+/// Called by all ranks once they know that their texts differ; equal on all of them. Blocks.
+[[nodiscard]] Difference find_difference(Communicator& control, std::string_view own_text);
+
+/// The same as an error. Throws: CollectiveMismatch, the same on every rank.
 [[noreturn]] void throw_first_difference(Communicator& control, std::string_view what, std::string_view own_text);
 
 /// FNV-1a, 64 bits: stable across ranks, builds and machines.

@@ -35,6 +35,41 @@ void check_spec(std::string_view unit, const ParameterSpec& spec) {
   }
 }
 
+void check_specs(std::string_view unit, const std::vector<ParameterSpec>& parameters) {
+  std::set<std::string_view> names;
+  std::int64_t numel = 0;
+  for (const ParameterSpec& spec : parameters) {
+    check_spec(unit, spec);
+    if (!names.insert(spec.name).second) {
+      throw InvalidInput(fmt::format("unit '{}' has two parameters named '{}'", unit, spec.name));
+    }
+    if (numel > kLargestNumel - spec.numel()) {
+      throw InvalidInput(fmt::format("unit '{}' has more than {} elements", unit, kLargestNumel));
+    }
+    numel += align_up(spec.numel());
+  }
+}
+
+/// Appends the frozen, or the other, parameters to the buffers.
+void place_group(FlatLayout& layout, bool frozen) {
+  FlatLayout::Group group{layout.padded_numel, 0, layout.shard_numel, 0};
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
+    const ParameterSpec& spec = layout.parameters[i];
+    if (spec.frozen != frozen) {
+      continue;
+    }
+    layout.offsets[i] = group.begin + end;
+    layout.numel += spec.numel();
+    end = align_up(end + spec.numel());
+  }
+  group.shard_numel = align_up((end + layout.ranks - 1) / layout.ranks);
+  group.padded_numel = group.shard_numel * layout.ranks;
+  layout.padded_numel += group.padded_numel;
+  layout.shard_numel += group.shard_numel;
+  (frozen ? layout.frozen : layout.trainable) = group;
+}
+
 }  // namespace
 
 std::int64_t ParameterSpec::numel() const noexcept {
@@ -45,45 +80,33 @@ std::int64_t ParameterSpec::numel() const noexcept {
   return numel;
 }
 
-FlatLayout FlatLayout::make(std::string_view unit, std::vector<ParameterSpec> parameters, int world) {
-  if (world < 1) {
-    throw InvalidInput(fmt::format("unit '{}': expected a world size of at least 1, found {}", unit, world));
+FlatLayout FlatLayout::make(std::string_view unit, std::vector<ParameterSpec> parameters, int ranks) {
+  if (ranks < 1) {
+    throw InvalidInput(fmt::format("unit '{}': expected at least 1 rank of a shard group, found {}", unit, ranks));
   }
   if (parameters.empty()) {
     throw InvalidInput(fmt::format("unit '{}' has no parameters: a unit needs at least one", unit));
   }
   FlatLayout layout;
   layout.unit = unit;
-  layout.world = world;
-  std::set<std::string_view> names;
-  std::int64_t end = 0;
-  for (const ParameterSpec& spec : parameters) {
-    check_spec(unit, spec);
-    if (!names.insert(spec.name).second) {
-      throw InvalidInput(fmt::format("unit '{}' has two parameters named '{}'", unit, spec.name));
-    }
-    if (end > kLargestNumel - spec.numel()) {
-      throw InvalidInput(fmt::format("unit '{}' has more than {} elements", unit, kLargestNumel));
-    }
-    layout.offsets.push_back(end);
-    layout.numel += spec.numel();
-    end = align_up(end + spec.numel());
-  }
-  layout.shard_numel = align_up((end + world - 1) / world);
-  layout.padded_numel = layout.shard_numel * world;
+  layout.ranks = ranks;
   layout.parameters = std::move(parameters);
+  layout.offsets.resize(layout.parameters.size());
+  check_specs(unit, layout.parameters);
+  place_group(layout, false);
+  place_group(layout, true);
   return layout;
 }
 
 std::vector<FlatLayout::Range> FlatLayout::ranges(int rank) const {
-  const std::int64_t shard_begin = rank * shard_numel;
-  const std::int64_t shard_end = shard_begin + shard_numel;
   std::vector<Range> found;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::int64_t begin = std::max(offsets[i], shard_begin);
-    const std::int64_t end = std::min(offsets[i] + parameters[i].numel(), shard_end);
+    const Group& group = parameters[i].frozen ? frozen : trainable;
+    const std::int64_t owned = group.begin + rank * group.shard_numel;
+    const std::int64_t begin = std::max(offsets[i], owned);
+    const std::int64_t end = std::min(offsets[i] + parameters[i].numel(), owned + group.shard_numel);
     if (begin < end) {
-      found.push_back({static_cast<int>(i), begin - offsets[i], end - begin, begin - shard_begin});
+      found.push_back({static_cast<int>(i), begin - offsets[i], end - begin, group.shard_begin + begin - owned});
     }
   }
   return found;

@@ -6,6 +6,7 @@
 
 #include "runtime/shard/consensus.hpp"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,15 +19,20 @@ struct StepState;
 /// One unit on one rank: what stays, and what comes and goes during a step.
 struct UnitState {
   FlatLayout layout;
-  Buffer shard, gradient_shard;      ///< [shard_numel], f32.
-  Buffer full, gradient;             ///< [padded_numel], f32; slots. At world size 1: views of the two above.
-  Ticket gathered = 0;               ///< On the gather stream: `full` is complete.
-  Ticket gradient_begun = 0;         ///< On compute: the fill that begins `gradient`.
-  std::size_t gradient_last_op = 0;  ///< The operation at which the slot of `gradient` ends.
-  bool gradient_written = false;     ///< The gradient shard holds a micro-batch of this step.
+  Buffer shard;                   ///< [shard_numel], f32: the masters.
+  Buffer gradient_shard;          ///< [trainable.shard_numel], f32.
+  Buffer full;                    ///< [padded_numel], gathered dtype. Where nothing is gathered: a view of `shard`.
+  Buffer gradient;                ///< [trainable.padded_numel], f32; empty where it is `resident_gradient`.
+  Buffer resident_gradient;       ///< Where nothing is sharded: a view of `gradient_shard`.
+  Buffer checksums;               ///< With verify: i32 [shard ranks], those of the owners of `full`.
+  Ticket gathered = 0;            ///< On the gather stream: `full` is complete.
+  Ticket verified = 0;            ///< On compute: `checksums` were read.
+  Ticket gradient_begun = 0;      ///< On compute: the fill that begins `gradient`.
+  bool gradient_written = false;  ///< The gradient shard holds something of this step.
 
   [[nodiscard]] TensorView shard_view() const;
   [[nodiscard]] TensorView gradient_shard_view() const;
+  [[nodiscard]] bool trains() const noexcept { return layout.trainable.padded_numel > 0; }
 };
 
 /// One schedule with its buffers' places: `slot_at[i]` is the slot that begins at operation i, or -1.
@@ -37,8 +43,14 @@ struct PlannedSchedule {
 };
 
 struct PathState {
-  std::vector<int> forward, backward;
+  std::vector<int> forward, backward;  ///< Empty: not known.
+  bool declared = true;
+  Path kind = Path::fixed;  ///< As begun last.
+  std::int64_t steps = 0;
+  std::string unlearnt;  ///< Why its steps so far did not teach its visits.
   PlannedSchedule first, steady;
+
+  [[nodiscard]] bool known() const noexcept { return !forward.empty(); }
 };
 
 struct StepResult {
@@ -50,6 +62,13 @@ struct StepResult {
   bool done = false;  ///< Written on compute, read after waiting for `ticket`: the update before it was made.
 };
 
+/// A release that no host wait or query has seen complete, with observed buffers.
+struct Release {
+  std::int64_t step = 0;
+  ScheduleOp op;
+  Ticket ticket = 0;  ///< On compute.
+};
+
 struct ManagerState {
   ManagerState(Communicators group, CachingAllocator& allocator, StreamRef compute_stream,
                const ParameterOptions& with);
@@ -57,17 +76,21 @@ struct ManagerState {
   Communicators communicators;
   CachingAllocator& memory;
   StreamRef compute;
-  Stream gather_stream, reduce_stream;
+  Stream gather_stream, reduce_stream;  ///< With one communicator for both, the second stays idle.
   StreamRef gather, reduce;
   ParameterOptions options;
   int rank, world;
+  int shard_rank, shard_ranks;  ///< This rank's place in its shard group.
+  DType gathered;               ///< Of leases' parameters: f32 where nothing is gathered.
 
   std::vector<std::unique_ptr<UnitState>> units;
   std::map<std::string, PathState> paths;
   std::shared_ptr<const SchedulePolicy> policy;
-  Buffer scalars;         ///< kernels::StepScalars.
-  Buffer scalar_scratch;  ///< What the all-reduce of two scalars needs.
+  Buffer scalars;  ///< kernels::StepScalars.
+  Buffer scratch;  ///< What the largest all-reduce needs.
   bool prepared = false;
+  bool reserves = false;              ///< Slots for a set and a gradient of any unit, beside no plan.
+  std::size_t reserve_set_bytes = 0;  ///< Where the gradient's reserve begins.
 
   std::int64_t epoch = 0;           ///< Steps whose update was issued.
   std::int64_t epoch_complete = 0;  ///< Steps whose update was seen to complete.
@@ -78,22 +101,33 @@ struct ManagerState {
   std::shared_ptr<StepState> open_step;
   std::shared_ptr<std::int64_t> last_end_ns = std::make_shared<std::int64_t>(0);  ///< Touched by compute only.
 
+  std::deque<Release> releases;               ///< Oldest first.
   int parameter_sets = 0, gradient_sets = 0;  ///< Live now, by issue order.
   int parameter_sets_peak = 0, gradient_sets_peak = 0;
   std::vector<SetLifetime> lifetimes;
+  std::shared_ptr<std::uint64_t> checksums_compared = std::make_shared<std::uint64_t>(0);  ///< Written on compute.
 
   [[nodiscard]] UnitState& unit(int index) { return *units[static_cast<std::size_t>(index)]; }
   [[nodiscard]] const UnitState& unit(int index) const { return *units[static_cast<std::size_t>(index)]; }
   [[nodiscard]] const std::string& name(int index) const { return unit(index).layout.unit; }
   [[nodiscard]] TensorView scalars_view(std::int64_t first, std::int64_t count) const;
+  [[nodiscard]] TensorView scratch_view() const;
+  [[nodiscard]] bool gathers() const noexcept { return shard_ranks > 1; }
+  [[nodiscard]] bool observes() const noexcept { return options.buffers == Buffers::observed; }
+  [[nodiscard]] std::size_t set_bytes(int index) const;       ///< Of a gathered set.
+  [[nodiscard]] std::size_t gradient_bytes(int index) const;  ///< Of a full gradient.
   void record_lifetime(const SetLifetime& lifetime);
 };
 
-/// Plans every path; pure but for what it stores. Throws: InvalidInput.
+inline constexpr const char* kDefaultPath = "default";  ///< Unless declared: all units as added.
+
+/// Plans every path that is known; pure but for what it stores. Throws: InvalidInput.
 void plan_paths(ManagerState& state);
 /// Allocates gradient shards, scalars and slots. Throws: OutOfMemory.
 void allocate_for_steps(ManagerState& state);
 /// Everything that must be equal on all ranks, a line each.
 [[nodiscard]] std::string describe(const ManagerState& state);
+/// Enqueues the gather of a unit's shard into `full`, whose dtype is that of the set or f32, on the gather stream.
+void gather_unit(ManagerState& state, int index, const Buffer& full, DType dtype);
 
 }  // namespace headroom::detail

@@ -17,7 +17,7 @@ namespace {
 void initialize_shard(ManagerState& state, int index) {
   const UnitState& unit = state.unit(index);
   kernels::fill(unit.shard_view(), 0, {state.compute, index});
-  for (const FlatLayout::Range& range : unit.layout.ranges(state.rank)) {
+  for (const FlatLayout::Range& range : unit.layout.ranges(state.shard_rank)) {
     const ParameterSpec& spec = unit.layout.parameters[static_cast<std::size_t>(range.parameter)];
     const TensorView view{unit.shard.data() + static_cast<std::size_t>(range.shard_offset) * sizeof(float),
                           DType::f32,
@@ -108,7 +108,7 @@ int ParameterManager::add_unit(std::string_view name, std::vector<ParameterSpec>
     }
   }
   auto unit = std::make_unique<detail::UnitState>();
-  unit->layout = FlatLayout::make(name, std::move(parameters), state_->world);
+  unit->layout = FlatLayout::make(name, std::move(parameters), state_->shard_ranks);
   const int index = unit_count();
   unit->shard = state_->memory.allocate({.bytes = unit->shard_view().bytes(),
                                          .category = Category::parameter_shard,
@@ -128,7 +128,10 @@ void ParameterManager::declare_path(const std::string& name, std::vector<int> fo
   if (forward.empty()) {
     throw InvalidInput(fmt::format("path '{}' visits no unit", name));
   }
-  state_->paths[name] = {std::move(forward), std::move(backward), {}, {}};
+  detail::PathState path;
+  path.forward = std::move(forward);
+  path.backward = std::move(backward);
+  state_->paths[name] = std::move(path);
   state_->prepared = false;
 }
 
@@ -192,28 +195,31 @@ StepTransaction ParameterManager::begin_step(const StepOptions& options) {
     throw CommunicatorError("no step can begin: a rank has left, or the process group is broken");
   }
   detail::settle_abandoned(state);
+  const auto [path, is_new] = state.paths.try_emplace(options.path);
+  if (is_new) {
+    path->second.declared = options.path == detail::kDefaultPath && options.kind == Path::fixed;
+    state.prepared = state.prepared && !path->second.declared;
+  }
   if (!state.prepared) {
     prepare();
   }
-  const auto path = state.paths.find(options.path);
-  const bool known = path != state.paths.end();
-  Fault fault = Fault::none;
-  std::string text = fmt::format("path {}", options.path);
-  if (!known) {
-    fault = Fault::order;
-    text = fmt::format("path '{}' was not declared", options.path);
-  } else if (state.compute.failed()) {
-    fault = Fault::exception;
-    text = detail::kComputeFailed;
+  const bool failed = state.compute.failed();
+  const std::string same = fmt::format("path {}{}", options.path, options.kind == Path::dynamic ? ", dynamic" : "");
+  detail::vote_or_throw(state,
+                        {detail::Stage::begin, failed ? Fault::exception : Fault::none, detail::epoch_of(state),
+                         detail::stable_hash(same), options.data_cursor},
+                        failed ? detail::kComputeFailed : same);
+  path->second.kind = options.kind;
+  const bool planned = path->second.known() && options.kind == Path::fixed;
+  if (!planned && !state.reserves) {
+    state.reserves = true;
+    prepare();
   }
-  detail::vote_or_throw(
-      state,
-      {detail::Stage::begin, fault, detail::epoch_of(state), detail::stable_hash(options.path), options.data_cursor},
-      text);
   auto step = std::make_shared<detail::StepState>();
   step->manager = &state;
-  step->path = options.path;
-  step->plan = state.epoch == 0 ? &path->second.first : &path->second.steady;
+  if (planned) {
+    step->plan = state.epoch == 0 ? &path->second.first : &path->second.steady;
+  }
   step->options = options;
   step->number = state.epoch + 1;
   step->begin_ns = state.compute.device().now_ns();
@@ -253,10 +259,27 @@ std::int64_t ParameterManager::parameter_count() const noexcept {
 
 const Schedule& ParameterManager::schedule(const std::string& path) const {
   const auto found = state_->paths.find(path);
-  if (found == state_->paths.end() || !state_->prepared) {
-    throw InvalidInput(fmt::format("path '{}' has no schedule: declare it, then prepare()", path));
+  if (found == state_->paths.end() || !found->second.known() || !state_->prepared) {
+    throw InvalidInput(
+        fmt::format("path '{}' has no schedule: declare it, or let a step teach it, then prepare()", path));
   }
   return found->second.steady.schedule;
+}
+
+std::vector<PathStatus> ParameterManager::paths() const {
+  std::vector<PathStatus> all;
+  for (const auto& [name, path] : state_->paths) {
+    PathStatus status{name, path.declared, path.steps, {}};
+    if (path.kind == Path::dynamic) {
+      status.prefetch_off = "it is dynamic: its visits may differ from step to step";
+    } else if (!path.unlearnt.empty()) {
+      status.prefetch_off = path.unlearnt;
+    } else if (!path.known()) {
+      status.prefetch_off = "its visits are not known before its first step";
+    }
+    all.push_back(std::move(status));
+  }
+  return all;
 }
 
 std::int64_t ParameterManager::epoch() const noexcept { return state_->epoch; }
@@ -264,6 +287,8 @@ std::int64_t ParameterManager::epoch() const noexcept { return state_->epoch; }
 int ParameterManager::parameter_sets_peak() const noexcept { return state_->parameter_sets_peak; }
 
 int ParameterManager::gradient_sets_peak() const noexcept { return state_->gradient_sets_peak; }
+
+std::uint64_t ParameterManager::checksums_compared() const noexcept { return *state_->checksums_compared; }
 
 std::vector<SetLifetime> ParameterManager::take_lifetimes() { return std::exchange(state_->lifetimes, {}); }
 

@@ -36,7 +36,7 @@ void ParameterManager::write(int unit, int parameter, std::span<const float> val
     throw InvalidInput(fmt::format("unit '{}', parameter '{}': expected {} values, found {}", target.layout.unit,
                                    spec.name, spec.numel(), values.size()));
   }
-  for (const FlatLayout::Range& range : target.layout.ranges(state.rank)) {
+  for (const FlatLayout::Range& range : target.layout.ranges(state.shard_rank)) {
     if (range.parameter == parameter) {
       auto* to = target.shard_view().as<float>() + range.shard_offset;
       run_on_compute(state, "write_parameter", [to, from = values.data() + range.begin, numel = range.numel] {
@@ -55,7 +55,7 @@ void ParameterManager::read(int unit, const std::function<void(int, std::span<co
   const detail::UnitState& source = *state.units.at(static_cast<std::size_t>(unit));
   Buffer gathered;
   const float* flat = source.shard_view().as<float>();
-  if (state.world > 1) {
+  if (state.gathers()) {
     state.gather.wait(state.compute, state.compute.issued());
     gathered =
         state.memory.allocate_slot(0,
@@ -66,11 +66,10 @@ void ParameterManager::read(int unit, const std::function<void(int, std::span<co
                                     .state = UseState::current,
                                     .region = Region::communication},
                                    state.gather);
-    const TensorView full{gathered.data(), DType::f32, {source.layout.padded_numel, 1, 1, 1}};
-    state.communicators.gather->all_gather(source.shard_view(), full, state.gather, unit);
+    detail::gather_unit(state, unit, gathered, DType::f32);
     state.compute.wait(state.gather, state.gather.issued());
     gathered.last_use(state.gather, state.gather.issued());
-    flat = full.as<float>();
+    flat = reinterpret_cast<const float*>(gathered.data());
   }
   // A device's own copy to the host replaces the plain pointer where the memory is not the host's.
   state.gather.synchronize();

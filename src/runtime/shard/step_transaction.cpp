@@ -48,6 +48,10 @@ std::string take_stream_fault(ManagerState& state) {
       state.compute.synchronize();
       fault = kComputeFailed;
     }
+  } catch (const CommunicatorError& error) {  // what was gathered is not what its owners sent
+    state.group_over = true;
+    state.communicators.control->abort(error.what());
+    throw;
   } catch (const std::exception& error) {
     fault = error.what();
   }
@@ -70,8 +74,14 @@ void close_step(StepState& step) noexcept {
 
 void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string& text) {
   const HostSpanTimer timer(state.compute.device(), HostCause::vote);
+  const Verdict verdict = vote(*state.communicators.control, ballot);
+  if (!verdict.unanimous()) {
+    throw_verdict(state, ballot, verdict, text);
+  }
+}
+
+void throw_verdict(ManagerState& state, const Ballot& ballot, const Verdict& verdict, const std::string& text) {
   Communicator& control = *state.communicators.control;
-  const Verdict verdict = vote(control, ballot);
   if (!verdict.same_epoch) {
     state.group_over = true;
     throw TornState(fmt::format(
@@ -92,11 +102,9 @@ void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string&
     state.group_over = true;
     throw_first_difference(control, "steps", text);
   }
-  if (!verdict.same_cursor) {
-    state.group_over = true;
-    throw CollectiveMismatch(fmt::format("data cursors differ between ranks: they lie between {} and {}",
-                                         verdict.lowest_cursor, verdict.highest_cursor));
-  }
+  state.group_over = true;
+  throw CollectiveMismatch(fmt::format("data cursors differ between ranks: they lie between {} and {}",
+                                       verdict.lowest_cursor, verdict.highest_cursor));
 }
 
 void fail_step(StepState& step, Fault fault, const std::string& reason) {
@@ -117,7 +125,7 @@ std::pair<Fault, std::string> abandon_reason(const StepState& step) {
     return {Fault::allocation, memory.last_refusal()};
   }
   const std::size_t at = next_visit(step);
-  const auto& ops = step.plan->schedule.ops();
+  const auto& ops = step.ops();
   if (at == ops.size()) {
     return {Fault::exception, "the step was abandoned before its commit"};
   }
@@ -137,10 +145,10 @@ const detail::UnitState& leased(const detail::StepState& step, std::size_t visit
   return std::as_const(*step.manager).unit(unit);
 }
 
-TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, int index) {
+TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, DType dtype, int index) {
   const auto at = static_cast<std::size_t>(index);
   const ParameterSpec& spec = layout.parameters.at(at);
-  TensorView view{flat.data() + static_cast<std::size_t>(layout.offsets[at]) * sizeof(float), DType::f32, {}};
+  TensorView view{flat.data() + static_cast<std::size_t>(layout.offsets[at]) * size_of(dtype), dtype, {}};
   view.shape.fill(1);
   std::copy(spec.shape.begin(), spec.shape.end(), view.shape.begin());
   return view;
@@ -150,7 +158,7 @@ TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, int inde
 
 TensorView UnitLease::parameter(int index) const {
   const detail::UnitState& unit = leased(*step_, visit_, unit_);
-  return parameter_view(unit.layout, unit.full, index);
+  return parameter_view(unit.layout, unit.full, step_->manager->gathered, index);
 }
 
 TensorView UnitLease::parameter(std::string_view name) const {
@@ -162,7 +170,11 @@ TensorView UnitLease::gradient(int index) const {
     throw std::logic_error("a forward lease has no gradients");
   }
   const detail::UnitState& unit = leased(*step_, visit_, unit_);
-  return parameter_view(unit.layout, unit.gradient, index);
+  if (const ParameterSpec& spec = unit.layout.parameters.at(static_cast<std::size_t>(index)); spec.frozen) {
+    throw InvalidInput(
+        fmt::format("parameter '{}' of unit '{}' is frozen: it has no gradient", spec.name, unit.layout.unit));
+  }
+  return parameter_view(unit.layout, unit.gradient ? unit.gradient : unit.resident_gradient, DType::f32, index);
 }
 
 TensorView UnitLease::gradient(std::string_view name) const {
@@ -228,24 +240,28 @@ StepReport StepTransaction::commit(AdamW& optimizer) {
   require_open();
   detail::StepState& step = *step_;
   detail::ManagerState& state = *step.manager;
-  const auto& ops = step.plan->schedule.ops();
   optimizer.check_made_for(state);
   if (step.visiting) {
     detail::fail_step(step, Fault::order, "expected the visit to finish, found commit");
   }
+  if (step.plan == nullptr) {
+    detail::agree_end(step);
+  }
+  const auto& ops = step.ops();
   if (const std::size_t at = detail::next_visit(step); at < ops.size()) {
     const Phase phase = ops[at].kind == ScheduleOpKind::forward ? Phase::forward : Phase::backward;
     detail::fail_step(step, Fault::order,
                       fmt::format("expected {} (micro-batch {}), found commit",
                                   detail::visit_text(state, ops[at].unit, phase), ops[at].micro));
   }
-  detail::drain(step);  // nothing is left to compute: this issues the last waits and the norm
+  detail::run_to_vote(step);
   const std::string fault = detail::take_stream_fault(state);
   const auto result = std::make_shared<detail::StepResult>();
   result->step = step.number;
   detail::close_step(step);
-  const std::string same =
-      fmt::format("path {}, schedule {:016x}, {}", step.path, step.plan->schedule.hash(), optimizer.describe());
+  const std::uint64_t hash =
+      step.plan != nullptr ? step.plan->schedule.hash() : detail::stable_hash(detail::visits_text(step));
+  const std::string same = fmt::format("path {}, schedule {:016x}, {}", step.options.path, hash, optimizer.describe());
   detail::vote_or_throw(
       state,
       {detail::Stage::commit, fault.empty() ? Fault::none : Fault::exception,
@@ -257,6 +273,10 @@ StepReport StepTransaction::commit(AdamW& optimizer) {
   state.applied = result->ticket;
   state.gather_after = result->ticket;
   ++state.epoch;
+  ++state.paths[step.options.path].steps;
+  if (step.plan == nullptr) {
+    detail::learn_path(step);
+  }
   return {result, state.compute};
 }
 
