@@ -15,11 +15,17 @@ const char* name_of(CollectiveKind kind) noexcept {
     case CollectiveKind::broadcast: return "broadcast";
     case CollectiveKind::agree: return "agree";
     case CollectiveKind::share: return "share";
+    case CollectiveKind::options: return "communicators";
   }
   return "unknown operation";  // A peer's signature is data: it may be anything.
 }
 
 std::string describe(const Signature& signature) {
+  if (signature.kind == CollectiveKind::options) {
+    const std::string deadline = signature.unit < 0 ? "the job's" : fmt::format("{} ms", signature.unit);
+    return fmt::format("{} (shard ranks {}, {}, deadline {})", name_of(signature.kind), signature.numel,
+                       signature.root == 1 ? "one for both" : "gather and reduce apart", deadline);
+  }
   std::string text = fmt::format("{} #{} (", name_of(signature.kind), signature.sequence);
   if (signature.kind == CollectiveKind::agree) {
     text += fmt::format("{} words", signature.numel);
@@ -31,9 +37,9 @@ std::string describe(const Signature& signature) {
   return text + ")";
 }
 
-const char* Lane::communicator() const noexcept {
-  static constexpr std::array<const char*, 3> kNames{"gather", "reduce", "control"};
-  return kNames.at(static_cast<std::size_t>(index / 2));
+const char* name_of(CommunicatorName name) noexcept {
+  static constexpr std::array<const char*, 4> kNames{"gather", "reduce", "control", "replicate"};
+  return kNames.at(static_cast<std::size_t>(name));
 }
 
 WireBytes wire_bytes(const CollectiveRequest& request, int rank, int size) noexcept {
@@ -50,13 +56,14 @@ WireBytes wire_bytes(const CollectiveRequest& request, int rank, int size) noexc
     }
     case CollectiveKind::broadcast:
     case CollectiveKind::share: break;
+    case CollectiveKind::options: return {};
   }
   if (rank == request.signature.root) return {peers * bytes, 0};
   return {0, bytes};
 }
 
 Chunk chunk_of(std::size_t numel, int rank, int size) noexcept {
-  constexpr std::size_t kLine = 16;  // Elements: a cache line of f32, two of f64.
+  constexpr std::size_t kLine = 16;  // Elements: a cache line of f32, two of f64, half of bf16.
   const auto ranks = static_cast<std::size_t>(size);
   const std::size_t lines = (numel + kLine - 1) / kLine;
   const std::size_t step = (lines + ranks - 1) / ranks * kLine;

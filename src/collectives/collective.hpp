@@ -11,13 +11,13 @@
 
 namespace headroom::detail {
 
-enum class CollectiveKind : std::uint32_t { all_gather, reduce_scatter, all_reduce, broadcast, agree, share };
+enum class CollectiveKind : std::uint32_t { all_gather, reduce_scatter, all_reduce, broadcast, agree, share, options };
 
 [[nodiscard]] const char* name_of(CollectiveKind kind) noexcept;
 
 /// What all ranks must say alike about one operation; exchanged before any of its data moves.
 struct Signature {
-  std::uint64_t sequence = 0;  ///< Position in its lane; the first operation has 1, 0 means none yet.
+  std::uint64_t sequence = 0;  ///< Position in its lane; the first operation has 1, 0 means none yet, or `options`.
   std::int64_t numel = 0;      ///< Of one rank's slice; of the whole buffer where there are no slices.
   CollectiveKind kind = CollectiveKind::all_gather;
   DType dtype = DType::f32;
@@ -29,14 +29,27 @@ struct Signature {
 /// "all_gather #7 (f32 x 1024, unit 3)".
 [[nodiscard]] std::string describe(const Signature& signature);
 
-/// A communicator has two independent orders of operations: its stream's, and that of the host's blocking calls.
-struct Lane {
-  static constexpr int kCount = 6;  ///< Of a set: gather, reduce, control.
-  int index = 0;
+/// Which one of its set a communicator is.
+enum class CommunicatorName : std::uint8_t { gather, reduce, control, replicate };
 
-  [[nodiscard]] static constexpr Lane stream_of(int communicator) noexcept { return {2 * communicator}; }
-  [[nodiscard]] static constexpr Lane host_of(int communicator) noexcept { return {2 * communicator + 1}; }
-  [[nodiscard]] const char* communicator() const noexcept;
+[[nodiscard]] const char* name_of(CommunicatorName name) noexcept;
+
+/// A communicator has two independent orders of operations: its stream's, and that of the host's blocking calls. Groups
+/// of the same name share a lane: no rank is in two of them.
+struct Lane {
+  static constexpr int kCount = 8;  ///< Of a set.
+  int index = 0;
+  int first_rank = 0;  ///< Of the group, in the world.
+
+  [[nodiscard]] static constexpr Lane stream_of(CommunicatorName name, int first_rank) noexcept {
+    return {2 * static_cast<int>(name), first_rank};
+  }
+  [[nodiscard]] static constexpr Lane host_of(CommunicatorName name, int first_rank) noexcept {
+    return {2 * static_cast<int>(name) + 1, first_rank};
+  }
+  [[nodiscard]] CommunicatorName communicator() const noexcept { return static_cast<CommunicatorName>(index / 2); }
+
+  friend bool operator==(const Lane&, const Lane&) noexcept = default;
 };
 
 struct CollectiveRequest {
@@ -58,7 +71,7 @@ struct Chunk {
   std::size_t begin = 0, numel = 0;
 };
 
-/// The part of an all_reduce that `rank` sums: whole cache lines, the last ranks may have none.
+/// The part of an all_reduce that `rank` sums: in cache lines of f32, the last ranks may have none.
 [[nodiscard]] Chunk chunk_of(std::size_t numel, int rank, int size) noexcept;
 
 /// One rank's part in one operation under way, driven by whoever runs the stream.

@@ -59,7 +59,8 @@ void check_reduce_scatter(const TensorView& send, const TensorView& recv, int ra
   check_view(send, "reduce_scatter", "send");
   check_view(recv, "reduce_scatter", "recv");
   check_same_dtype(send, recv, "reduce_scatter");
-  require(send.dtype == DType::f32, "reduce_scatter", fmt::format("dtype is {}, expected f32", name_of(send.dtype)));
+  require(send.dtype == DType::f32 || send.dtype == DType::bf16, "reduce_scatter",
+          fmt::format("dtype is {}, expected f32 or bf16", name_of(send.dtype)));
   require(send.numel() == size * recv.numel(), "reduce_scatter",
           fmt::format("send has {} elements, expected {} ranks x {}", send.numel(), size, recv.numel()));
   check_alias(recv, send, rank, "reduce_scatter");
@@ -67,8 +68,8 @@ void check_reduce_scatter(const TensorView& send, const TensorView& recv, int ra
 
 void check_all_reduce(const TensorView& buffer, const TensorView& scratch, std::size_t scratch_bytes) {
   check_view(buffer, "all_reduce", "buffer");
-  require(buffer.dtype == DType::f32 || buffer.dtype == DType::f64, "all_reduce",
-          fmt::format("dtype is {}, expected f32 or f64", name_of(buffer.dtype)));
+  require(buffer.dtype == DType::f32 || buffer.dtype == DType::f64 || buffer.dtype == DType::bf16, "all_reduce",
+          fmt::format("dtype is {}, expected f32, f64 or bf16", name_of(buffer.dtype)));
   require(scratch.bytes() >= scratch_bytes, "all_reduce",
           fmt::format("scratch has {} bytes, expected at least {}", scratch.bytes(), scratch_bytes));
 }

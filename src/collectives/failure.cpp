@@ -27,12 +27,13 @@ void raise_consequence(const Failure& failure) {
   throw GroupEnded<CommunicatorError>(text);
 }
 
-std::string describe_mismatch(Lane lane, std::span<const Signature> signatures) {
-  std::string text = fmt::format("ranks disagree on a collective of communicator '{}': expected {} on all (rank 0)",
-                                 lane.communicator(), describe(signatures.front()));
-  for (std::size_t rank = 1; rank < signatures.size(); ++rank) {
-    if (signatures[rank] != signatures.front()) {
-      text += fmt::format(", found {} (rank {})", describe(signatures[rank]), rank);
+std::string describe_mismatch(Lane lane, const RankGroup& group, std::span<const Signature> signatures) {
+  std::string text = fmt::format("ranks disagree on a collective of communicator '{}': expected {} on all (rank {})",
+                                 name_of(lane.communicator()), describe(signatures.front()), group.world_rank(0));
+  for (int rank = 1; rank < group.size(); ++rank) {
+    const Signature& found = signatures[static_cast<std::size_t>(rank)];
+    if (found != signatures.front()) {
+      text += fmt::format(", found {} (rank {})", describe(found), group.world_rank(rank));
     }
   }
   return text + ". All ranks must call the same collectives in the same order with the same dtype and counts";
@@ -42,8 +43,8 @@ std::string describe_absence(const Absence& absence) {
   return fmt::format(
       "a collective of communicator '{}' passed its deadline of {} ms (rank {}): expected all ranks to {} {}, missing: "
       "{}. The missing ranks are stuck, dead, slower than the deadline, or took another path",
-      absence.lane.communicator(), absence.deadline.count(), absence.rank, absence.arrived ? "finish" : "arrive at",
-      describe(absence.waiting), absence.missing);
+      name_of(absence.lane.communicator()), absence.deadline.count(), absence.rank,
+      absence.arrived ? "finish" : "arrive at", describe(absence.waiting), absence.missing);
 }
 
 }  // namespace headroom::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
+#include "collectives/rank_group.hpp"
 
 #include <headroom/error.hpp>
 
@@ -37,13 +38,13 @@ struct Failure {
 /// Throws what every other operation of the group says. Throws: GroupEnded of what raise_own throws.
 [[noreturn]] void raise_consequence(const Failure& failure);
 
-/// The text of a Failure whose ranks posted different `signatures` (one a rank).
-[[nodiscard]] std::string describe_mismatch(Lane lane, std::span<const Signature> signatures);
+/// The text of a Failure whose ranks posted different `signatures` (one a rank of `group`). Texts name world ranks.
+[[nodiscard]] std::string describe_mismatch(Lane lane, const RankGroup& group, std::span<const Signature> signatures);
 
 /// How long a rank waited, for what, and which ranks kept it waiting.
 struct Absence {
   Lane lane;
-  int rank = 0;
+  int rank = 0;  ///< In the world, as those that are missing.
   Signature waiting;
   std::chrono::milliseconds deadline{};
   std::string missing;   ///< "rank 2 (its last: all_gather #6 (...))", ...

@@ -4,6 +4,7 @@
 #include "runtime/core/backend.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace headroom::detail {
@@ -21,16 +22,16 @@ CollectiveRequest make_request(CollectiveKind kind, const TensorView& send, cons
 
 }  // namespace
 
-HostCommunicator::HostCommunicator(Device device, int rank, int size, int index)
-    : device_(std::move(device)), rank_(rank), size_(size), index_(index) {}
+HostCommunicator::HostCommunicator(Device device, SharedGroup group, CommunicatorName name)
+    : device_(std::move(device)), group_(std::move(group)), name_(name) {}
 
 void HostCommunicator::all_gather(TensorView send, TensorView recv, StreamRef stream, int unit) {
-  check_all_gather(send, recv, rank_, size_);
+  check_all_gather(send, recv, rank(), size());
   enqueue(make_request(CollectiveKind::all_gather, send, recv, -1, unit), stream);
 }
 
 void HostCommunicator::reduce_scatter(TensorView send, TensorView recv, StreamRef stream, int unit) {
-  check_reduce_scatter(send, recv, rank_, size_);
+  check_reduce_scatter(send, recv, rank(), size());
   enqueue(make_request(CollectiveKind::reduce_scatter, send, recv, -1, unit), stream);
 }
 
@@ -40,7 +41,7 @@ void HostCommunicator::all_reduce(TensorView buffer, TensorView scratch, StreamR
 }
 
 void HostCommunicator::broadcast(TensorView buffer, int root, StreamRef stream) {
-  check_broadcast(buffer, root, size_);
+  check_broadcast(buffer, root, size());
   enqueue(make_request(CollectiveKind::broadcast, buffer, buffer, root, -1), stream);
 }
 
@@ -58,14 +59,14 @@ void HostCommunicator::agree(std::span<std::uint64_t> words) {
 }
 
 void HostCommunicator::share(std::span<std::byte> bytes, int root) {
-  check_share(bytes.size(), root, size_);
+  check_share(bytes.size(), root, size());
   const TensorView view{bytes.data(), DType::u8, {static_cast<std::int64_t>(bytes.size()), 1, 1, 1}};
   run_blocking(make_request(CollectiveKind::share, view, view, root, -1));
 }
 
 std::function<Progress()> HostCommunicator::counted_poll(const CollectiveRequest& request,
                                                          const std::shared_ptr<Flight>& flight) const {
-  return [flight, counters = counters_, wire = wire_bytes(request, rank_, size_)] {
+  return [flight, counters = counters_, wire = wire_bytes(request, rank(), size())] {
     const Progress progress = flight->poll();
     if (progress == Progress::done) {
       counters->sent += wire.sent;
@@ -76,10 +77,10 @@ std::function<Progress()> HostCommunicator::counted_poll(const CollectiveRequest
 }
 
 void HostCommunicator::enqueue(CollectiveRequest request, StreamRef stream) {
-  request.lane = Lane::stream_of(index_);
+  request.lane = Lane::stream_of(name_, group_->world_rank(0));
   request.signature.sequence = stream_operations_ + 1;
   const std::shared_ptr<Flight> flight = make_flight(request);
-  const WireBytes wire = wire_bytes(request, rank_, size_);
+  const WireBytes wire = wire_bytes(request, rank(), size());
   Operation operation;
   operation.name = name_of(request.signature.kind);
   operation.unit = request.signature.unit;
@@ -90,9 +91,21 @@ void HostCommunicator::enqueue(CollectiveRequest request, StreamRef stream) {
   ++stream_operations_;
 }
 
+void HostCommunicator::compare(const GroupOptions& options) {
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
+  Signature signature{.numel = options.shard_ranks, .kind = CollectiveKind::options};
+  signature.root = options.one_for_both ? 1 : 0;
+  if (options.deadline) signature.unit = static_cast<std::int32_t>(std::min(options.deadline->count(), kLongest));
+  wait_for({.signature = signature, .lane = {}});
+}
+
 void HostCommunicator::run_blocking(CollectiveRequest request) {
-  request.lane = Lane::host_of(index_);
   request.signature.sequence = ++host_operations_;
+  wait_for(request);
+}
+
+void HostCommunicator::wait_for(CollectiveRequest request) {
+  request.lane = Lane::host_of(name_, group_->world_rank(0));
   const std::shared_ptr<Flight> flight = make_flight(request);
   device_.backend().host_wait({.poll = counted_poll(request, flight),
                                .pause = [flight](std::chrono::microseconds most) { flight->pause(most); }});

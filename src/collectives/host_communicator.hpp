@@ -1,6 +1,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
+#include "collectives/rank_group.hpp"
 
 #include <headroom/communicator.hpp>
 #include <headroom/device.hpp>
@@ -13,8 +14,8 @@ namespace headroom::detail {
 /// What the communicators of the host share: checks, signatures, enqueueing, counting. A backend makes Flights.
 class HostCommunicator : public Communicator {
  public:
-  [[nodiscard]] int rank() const noexcept final { return rank_; }
-  [[nodiscard]] int size() const noexcept final { return size_; }
+  [[nodiscard]] int rank() const noexcept final { return group_->rank; }
+  [[nodiscard]] int size() const noexcept final { return group_->size(); }
   void all_gather(TensorView send, TensorView recv, StreamRef stream, int unit) final;
   void reduce_scatter(TensorView send, TensorView recv, StreamRef stream, int unit) final;
   void all_reduce(TensorView buffer, TensorView scratch, StreamRef stream, int unit) final;
@@ -25,9 +26,12 @@ class HostCommunicator : public Communicator {
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept final { return counters_->sent; }
   [[nodiscard]] std::uint64_t bytes_received() const noexcept final { return counters_->received; }
 
+  /// Before anything else: are these the options of all ranks? Blocks. Throws: CollectiveMismatch, DeadlineExceeded.
+  void compare(const GroupOptions& options);
+
  protected:
-  /// `index`: which one of its set this is (gather, reduce, control).
-  HostCommunicator(Device device, int rank, int size, int index);
+  HostCommunicator(Device device, SharedGroup group, CommunicatorName name);
+  [[nodiscard]] const SharedGroup& group() const noexcept { return group_; }
   [[nodiscard]] virtual std::shared_ptr<Flight> make_flight(const CollectiveRequest& request) = 0;
 
  private:
@@ -37,11 +41,13 @@ class HostCommunicator : public Communicator {
 
   void enqueue(CollectiveRequest request, StreamRef stream);
   void run_blocking(CollectiveRequest request);
+  void wait_for(CollectiveRequest request);
   [[nodiscard]] std::function<Progress()> counted_poll(const CollectiveRequest& request,
                                                        const std::shared_ptr<Flight>& flight) const;
 
   Device device_;
-  int rank_, size_, index_;
+  SharedGroup group_;
+  CommunicatorName name_;
   std::uint64_t stream_operations_ = 0, host_operations_ = 0;
   std::shared_ptr<Counters> counters_ = std::make_shared<Counters>();  // Operations may outlive the communicator.
 };

@@ -14,7 +14,21 @@ int Job::rank() const noexcept { return state_->rank; }
 int Job::world() const noexcept { return state_->world; }
 Device Job::device() const noexcept { return state_->device; }
 const char* Job::launcher() const noexcept { return state_->launcher(); }
-Communicators Job::communicators() const { return state_->communicators(); }
+
+Communicators Job::communicators(const GroupOptions& groups) const {
+  using detail::CommunicatorName;
+  const int size = world(), self = rank();
+  const int shard_ranks = detail::shard_ranks_of(groups, size);  // Refuses before anything is communicated.
+  const detail::CommunicatorFactory make = state_->join_set(groups.deadline.value_or(state_->options.deadline));
+  const auto control = make(CommunicatorName::control, detail::make_group(0, 1, size, self));
+  control->compare({shard_ranks, groups.one_for_both, groups.deadline});
+  const detail::SharedGroup shard = detail::make_group(self - self % shard_ranks, 1, shard_ranks, self);
+  const detail::SharedGroup owners = detail::make_group(self % shard_ranks, shard_ranks, size / shard_ranks, self);
+  const auto gather = make(CommunicatorName::gather, shard);
+  return {gather, groups.one_for_both ? gather : make(CommunicatorName::reduce, shard), control,
+          make(CommunicatorName::replicate, owners)};
+}
+
 void Job::abort(int exit_code, const char* reason) const noexcept { state_->abort(exit_code, reason); }
 
 bool launched_by_mpi() noexcept {

@@ -17,10 +17,10 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
 /// Post, wait for all, move my part straight from the peers' buffers, wait for all.
 class LocalFlight final : public Flight {
  public:
-  LocalFlight(std::shared_ptr<Rendezvous> rendezvous, const CollectiveRequest& request, int rank)
-      : rendezvous_(std::move(rendezvous)), request_(request), size_(rendezvous_->size()) {
+  LocalFlight(std::shared_ptr<Rendezvous> rendezvous, const CollectiveRequest& request, SharedGroup group)
+      : rendezvous_(std::move(rendezvous)), request_(request), rank_(group->rank), size_(group->size()) {
     visit_.lane = request.lane;
-    visit_.rank = rank;
+    visit_.group = std::move(group);
     sources_.resize(static_cast<std::size_t>(size_));
     if (request.signature.kind == CollectiveKind::agree) largest_.resize(request.slice_bytes / sizeof(std::uint64_t));
   }
@@ -44,24 +44,25 @@ class LocalFlight final : public Flight {
   void pause(std::chrono::microseconds most) override { rendezvous_->pause(visit_, most); }
 
  private:
-  [[nodiscard]] const Rendezvous::Posted& peer(int rank) const { return rendezvous_->posted(request_.lane, rank); }
+  [[nodiscard]] const Rendezvous::Posted& peer(int rank) const { return rendezvous_->posted(visit_, rank); }
 
   void move(int part) noexcept {
     switch (request_.signature.kind) {
       case CollectiveKind::all_gather: return gather();
       case CollectiveKind::reduce_scatter:
-        return sum_slice(static_cast<std::size_t>(visit_.rank) * request_.slice_bytes, request_.recv,
+        return sum_slice(static_cast<std::size_t>(rank_) * request_.slice_bytes, request_.recv,
                          static_cast<std::size_t>(request_.signature.numel));
       case CollectiveKind::all_reduce: return part == 0 ? sum_chunk() : copy_chunks();
       case CollectiveKind::broadcast:
       case CollectiveKind::share: return copy(request_.recv, peer(request_.signature.root).send, request_.slice_bytes);
       case CollectiveKind::agree: return take_largest();
+      case CollectiveKind::options: return;
     }
   }
 
   void gather() noexcept {
     for (int step = 0; step < size_; ++step) {
-      const int from = (visit_.rank + step) % size_;  // Each rank starts at another peer's memory.
+      const int from = (rank_ + step) % size_;  // Each rank starts at another peer's memory.
       copy(request_.recv + static_cast<std::size_t>(from) * request_.slice_bytes, peer(from).send,
            request_.slice_bytes);
     }
@@ -78,7 +79,7 @@ class LocalFlight final : public Flight {
 
   // In place: the peers read only their own chunks of this rank's buffer.
   void sum_chunk() noexcept {
-    const Chunk mine = chunk(visit_.rank);
+    const Chunk mine = chunk(rank_);
     const std::size_t begin_bytes = mine.begin * size_of(request_.signature.dtype);
     sum_slice(begin_bytes, request_.recv + begin_bytes, mine.numel);
   }
@@ -86,7 +87,7 @@ class LocalFlight final : public Flight {
   void copy_chunks() noexcept {
     const std::size_t element_bytes = size_of(request_.signature.dtype);
     for (int step = 1; step < size_; ++step) {
-      const int from = (visit_.rank + step) % size_;
+      const int from = (rank_ + step) % size_;
       const Chunk theirs = chunk(from);
       copy(request_.recv + theirs.begin * element_bytes, peer(from).send + theirs.begin * element_bytes,
            theirs.numel * element_bytes);
@@ -106,7 +107,7 @@ class LocalFlight final : public Flight {
 
   std::shared_ptr<Rendezvous> rendezvous_;
   CollectiveRequest request_;
-  int size_;
+  int rank_, size_;
   int part_ = 0;
   Rendezvous::Visit visit_;
   std::vector<const std::byte*> sources_;
@@ -115,11 +116,12 @@ class LocalFlight final : public Flight {
 
 }  // namespace
 
-LocalCommunicator::LocalCommunicator(Device device, std::shared_ptr<Rendezvous> rendezvous, int rank, int index)
-    : HostCommunicator(std::move(device), rank, rendezvous->size(), index), rendezvous_(std::move(rendezvous)) {}
+LocalCommunicator::LocalCommunicator(Device device, std::shared_ptr<Rendezvous> rendezvous, SharedGroup group,
+                                     CommunicatorName name)
+    : HostCommunicator(std::move(device), std::move(group), name), rendezvous_(std::move(rendezvous)) {}
 
 std::shared_ptr<Flight> LocalCommunicator::make_flight(const CollectiveRequest& request) {
-  return std::make_shared<LocalFlight>(rendezvous_, request, rank());
+  return std::make_shared<LocalFlight>(rendezvous_, request, group());
 }
 
 }  // namespace headroom::detail

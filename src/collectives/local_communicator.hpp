@@ -10,7 +10,7 @@ namespace headroom::detail {
 /// Ranks are threads of one process; each byte moves once, straight from the peer's buffer.
 class LocalCommunicator final : public HostCommunicator {
  public:
-  LocalCommunicator(Device device, std::shared_ptr<Rendezvous> rendezvous, int rank, int index);
+  LocalCommunicator(Device device, std::shared_ptr<Rendezvous> rendezvous, SharedGroup group, CommunicatorName name);
   void abort(const char* reason) noexcept override { rendezvous_->abort(reason); }
 
  private:

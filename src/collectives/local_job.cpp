@@ -1,7 +1,9 @@
 #include "collectives/job.hpp"
 #include "collectives/local_communicator.hpp"
+#include "runtime/core/exception_text.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <exception>
@@ -24,13 +26,14 @@ class LocalWorld {
       : size_(size), options_(options), sets_made_(static_cast<std::size_t>(size)) {}
 
   [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] const CommunicatorOptions& options() const noexcept { return options_; }
 
-  [[nodiscard]] std::shared_ptr<Rendezvous> join(int rank) {
+  [[nodiscard]] std::shared_ptr<Rendezvous> join(int rank, std::chrono::milliseconds deadline) {
     const std::lock_guard lock(mutex_);
     const std::size_t index = sets_made_[static_cast<std::size_t>(rank)]++;
     Meeting& meeting = meetings_[index];
     if (!meeting.rendezvous) {
-      meeting.rendezvous = std::make_shared<Rendezvous>(size_, options_.deadline);
+      meeting.rendezvous = std::make_shared<Rendezvous>(size_, deadline);
       std::erase_if(known_, [](const std::weak_ptr<Rendezvous>& known) { return known.expired(); });
       known_.push_back(meeting.rendezvous);
       if (aborted_) meeting.rendezvous->abort(reason_.c_str());
@@ -77,14 +80,15 @@ class LocalWorld {
 
 struct LocalJob final : Job::State {
   LocalJob(const HostOptions& host, int rank_, std::shared_ptr<LocalWorld> local)
-      : State(Device::host(detail::host_of_rank(host, rank_)), rank_, local->size()),
+      : State(Device::host(detail::host_of_rank(host, rank_)), rank_, local->size(), local->options()),
         world_of_ranks(std::move(local)) {}
 
   [[nodiscard]] const char* launcher() const noexcept override { return world > 1 ? "threads" : "alone"; }
-  [[nodiscard]] Communicators communicators() override {
-    const std::shared_ptr<Rendezvous> rendezvous = world_of_ranks->join(rank);
-    const auto make = [&](int index) { return std::make_shared<LocalCommunicator>(device, rendezvous, rank, index); };
-    return {make(0), make(1), make(2)};
+  [[nodiscard]] detail::CommunicatorFactory join_set(std::chrono::milliseconds deadline) override {
+    return [here = device, rendezvous = world_of_ranks->join(rank, deadline)](detail::CommunicatorName name,
+                                                                              detail::SharedGroup group) {
+      return std::make_shared<LocalCommunicator>(here, rendezvous, std::move(group), name);
+    };
   }
   void abort(int, const char* reason) noexcept override { world_of_ranks->abort(reason); }
 
@@ -109,16 +113,6 @@ bool is_consequence(const std::exception_ptr& error, bool aborted) {
   }
 }
 
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "an exception that is no std::exception";
-  }
-}
-
 Outcome run_rank(int rank, const HostOptions& host, const std::shared_ptr<LocalWorld>& world,
                  const std::function<void(Job&)>& body) {
   try {
@@ -129,7 +123,7 @@ Outcome run_rank(int rank, const HostOptions& host, const std::shared_ptr<LocalW
     // Everything that the body owned is gone, its streams drained: from here on no peer can touch this rank's memory.
     const std::exception_ptr error = std::current_exception();
     Outcome outcome{error, is_consequence(error, world->aborted())};
-    world->abort(fmt::format("rank {} failed: {}", rank, text_of(error)).c_str());
+    world->abort(fmt::format("rank {} failed: {}", rank, detail::text_of(error)).c_str());
     return outcome;
   }
 }
@@ -151,6 +145,7 @@ std::shared_ptr<Job::State> detail::make_lone_job(const HostOptions& host, const
 void run_ranks(int ranks, const HostOptions& host, const CommunicatorOptions& options,
                const std::function<void(Job&)>& body) {
   if (ranks < 1) throw std::logic_error(fmt::format("run_ranks: {} ranks, expected at least 1", ranks));
+  spdlog::default_logger_raw();  // Made here, by one thread: rank threads may log, and would make it at the same time.
   const auto world = std::make_shared<LocalWorld>(ranks, options);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   {

@@ -4,21 +4,21 @@
 
 namespace headroom::detail {
 
-MpiCommunicator::MpiCommunicator(Device device, std::shared_ptr<MpiGroup> group, int index)
-    : HostCommunicator(std::move(device), group->rank(), group->size(), index),
-      group_(std::move(group)),
-      staging_(std::make_shared<MpiStaging>(group_->size())) {}
+MpiCommunicator::MpiCommunicator(Device device, std::shared_ptr<MpiSet> set, SharedGroup group, CommunicatorName name)
+    : HostCommunicator(std::move(device), std::move(group), name),
+      set_(std::move(set)),
+      staging_(std::make_shared<MpiStaging>(size())) {}
 
 void MpiCommunicator::abort(const char* reason) noexcept {
   try {
-    group_->fail({Failure::Kind::aborted, reason, {}, 0});
+    set_->fail({Failure::Kind::aborted, reason, {}, 0});
   } catch (...) {
-    group_->fail({Failure::Kind::aborted, {}, {}, 0});  // No memory for the reason; that it ended is what counts.
+    set_->fail({Failure::Kind::aborted, {}, {}, 0});  // No memory for the reason; that it ended is what counts.
   }
 }
 
 std::shared_ptr<Flight> MpiCommunicator::make_flight(const CollectiveRequest& request) {
-  return std::make_shared<MpiFlight>(group_, staging_, request);
+  return std::make_shared<MpiFlight>(set_, group(), staging_, request);
 }
 
 }  // namespace headroom::detail

@@ -12,13 +12,13 @@ namespace headroom::detail {
 /// take back a transfer that has begun.
 class MpiCommunicator final : public HostCommunicator {
  public:
-  MpiCommunicator(Device device, std::shared_ptr<MpiGroup> group, int index);
+  MpiCommunicator(Device device, std::shared_ptr<MpiSet> set, SharedGroup group, CommunicatorName name);
   void abort(const char* reason) noexcept override;
 
  private:
   [[nodiscard]] std::shared_ptr<Flight> make_flight(const CollectiveRequest& request) override;
 
-  std::shared_ptr<MpiGroup> group_;
+  std::shared_ptr<MpiSet> set_;
   std::shared_ptr<MpiStaging> staging_;
 };
 

@@ -16,12 +16,13 @@ constexpr std::size_t kMessageBytes = 1U << 20U;
 
 }  // namespace
 
-MpiFlight::MpiFlight(std::shared_ptr<MpiGroup> group, std::shared_ptr<MpiStaging> staging,
+MpiFlight::MpiFlight(std::shared_ptr<MpiSet> set, SharedGroup group, std::shared_ptr<MpiStaging> staging,
                      const CollectiveRequest& request)
-    : group_(std::move(group)),
+    : set_(std::move(set)),
+      group_(std::move(group)),
       staging_(std::move(staging)),
       request_(request),
-      rank_(group_->rank()),
+      rank_(group_->rank),
       size_(group_->size()),
       element_bytes_(size_of(request.signature.dtype)) {
   const auto ranks = static_cast<std::size_t>(size_);
@@ -38,14 +39,14 @@ Progress MpiFlight::poll() {
   try {
     return advance();
   } catch (const std::exception& error) {
-    group_->fail({Failure::Kind::broken, error.what(), request_.lane, request_.signature.sequence});
+    set_->fail({Failure::Kind::broken, error.what(), request_.lane, request_.signature.sequence});
     give_up();
     throw;
   }
 }
 
 Progress MpiFlight::advance() {
-  group_->check(request_, stage_ != Stage::start);
+  set_->check(request_, stage_ != Stage::start);
   progressed_ = false;
   if (stage_ == Stage::start) post_signatures();
   if (stage_ == Stage::signatures && requests_.test(progressed_)) {
@@ -73,17 +74,19 @@ void MpiFlight::post_signatures() {
   since_ = std::chrono::steady_clock::now();
   stage_ = Stage::signatures;
   signatures_[static_cast<std::size_t>(rank_)] = request_.signature;
-  const int tag = MpiGroup::header_tag(request_.lane);
+  const int tag = MpiSet::header_tag(request_.lane);
   each_peer([&](int peer) {
-    requests_.receive(&signatures_[static_cast<std::size_t>(peer)], sizeof(Signature), peer, tag, group_->comm());
-    requests_.send(&signatures_[static_cast<std::size_t>(rank_)], sizeof(Signature), peer, tag, group_->comm());
+    requests_.receive(&signatures_[static_cast<std::size_t>(peer)], sizeof(Signature), group_->world_rank(peer), tag,
+                      set_->comm());
+    requests_.send(&signatures_[static_cast<std::size_t>(rank_)], sizeof(Signature), group_->world_rank(peer), tag,
+                   set_->comm());
   });
 }
 
 void MpiFlight::check_signatures() {
   const bool same = std::all_of(signatures_.begin(), signatures_.end(),
                                 [&](const Signature& signature) { return signature == request_.signature; });
-  if (!same) fail(Failure::Kind::mismatch, describe_mismatch(request_.lane, signatures_));
+  if (!same) fail(Failure::Kind::mismatch, describe_mismatch(request_.lane, *group_, signatures_));
 }
 
 void MpiFlight::start_data() {
@@ -95,6 +98,7 @@ void MpiFlight::start_data() {
     case CollectiveKind::broadcast:
     case CollectiveKind::share: return start_broadcast();
     case CollectiveKind::agree: return start_agreement();
+    case CollectiveKind::options: return;
   }
 }
 
@@ -147,8 +151,8 @@ bool MpiFlight::reduce() {
 void MpiFlight::receive_piece(std::size_t index) {
   if (index >= pieces_) return;
   each_peer([&](int peer) {
-    arriving_[index % 2].receive(staging_->piece(index, peer), piece(index).numel, peer,
-                                 MpiGroup::data_tag(request_.lane), group_->comm());
+    arriving_[index % 2].receive(staging_->piece(index, peer), piece(index).numel, group_->world_rank(peer),
+                                 MpiSet::data_tag(request_.lane), set_->comm());
   });
 }
 
@@ -179,44 +183,45 @@ void MpiFlight::finish() noexcept {
 }
 
 void MpiFlight::check_deadline() {
-  if (std::chrono::steady_clock::now() - since_ <= group_->deadline()) return;
+  if (std::chrono::steady_clock::now() - since_ <= set_->deadline()) return;
   std::string missing;
   if (stage_ == Stage::signatures) {
     std::size_t index = 0;  // Of the receive from a peer: the requests are made in pairs.
     each_peer([&](int peer) {
-      if (requests_.pending(index)) missing += fmt::format("{}rank {}", missing.empty() ? "" : ", ", peer);
+      if (requests_.pending(index))
+        missing += fmt::format("{}rank {}", missing.empty() ? "" : ", ", group_->world_rank(peer));
       index += 2;
     });
   } else {
     missing = "data of peers that had arrived";
   }
-  fail(Failure::Kind::deadline, describe_absence({request_.lane, rank_, request_.signature, group_->deadline(),
-                                                  std::move(missing), stage_ != Stage::signatures}));
+  fail(Failure::Kind::deadline, describe_absence({request_.lane, group_->world_rank(), request_.signature,
+                                                  set_->deadline(), std::move(missing), stage_ != Stage::signatures}));
 }
 
 void MpiFlight::fail(Failure::Kind kind, std::string text) {
   const Failure failure{kind, std::move(text), request_.lane, request_.signature.sequence};
-  group_->fail(failure);
+  set_->fail(failure);
   raise_own(failure);
 }
 
 void MpiFlight::give_up() noexcept {
   bool in_use = requests_.abandon();
   for (MpiRequests& arriving : arriving_) in_use = arriving.abandon() || in_use;
-  if (in_use) group_->runtime().abandon(shared_from_this());
+  if (in_use) set_->runtime().abandon(shared_from_this());
 }
 
 void MpiFlight::send(const std::byte* data, std::size_t bytes, int peer, std::size_t message_bytes) {
   for (std::size_t begin = 0; begin < bytes; begin += message_bytes) {
-    requests_.send(data + begin, std::min(bytes - begin, message_bytes), peer, MpiGroup::data_tag(request_.lane),
-                   group_->comm());
+    requests_.send(data + begin, std::min(bytes - begin, message_bytes), group_->world_rank(peer),
+                   MpiSet::data_tag(request_.lane), set_->comm());
   }
 }
 
 void MpiFlight::receive(std::byte* data, std::size_t bytes, int peer) {
   for (std::size_t begin = 0; begin < bytes; begin += kMessageBytes) {
-    requests_.receive(data + begin, std::min(bytes - begin, kMessageBytes), peer, MpiGroup::data_tag(request_.lane),
-                      group_->comm());
+    requests_.receive(data + begin, std::min(bytes - begin, kMessageBytes), group_->world_rank(peer),
+                      MpiSet::data_tag(request_.lane), set_->comm());
   }
 }
 

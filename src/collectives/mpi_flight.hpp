@@ -1,7 +1,7 @@
 #pragma once
 
-#include "collectives/mpi_group.hpp"
 #include "collectives/mpi_requests.hpp"
+#include "collectives/mpi_set.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace headroom::detail {
 /// once all of them agree the data: a peer that is missing or differs never touches the caller's buffers.
 class MpiFlight final : public Flight, public std::enable_shared_from_this<MpiFlight> {
  public:
-  MpiFlight(std::shared_ptr<MpiGroup> group, std::shared_ptr<MpiStaging> staging, const CollectiveRequest& request);
+  MpiFlight(std::shared_ptr<MpiSet> set, SharedGroup group, std::shared_ptr<MpiStaging> staging,
+            const CollectiveRequest& request);
   [[nodiscard]] Progress poll() override;
   void pause(std::chrono::microseconds most) override { backoff_.pause(most); }
 
@@ -38,6 +39,7 @@ class MpiFlight final : public Flight, public std::enable_shared_from_this<MpiFl
   void give_up() noexcept;
   [[noreturn]] void fail(Failure::Kind kind, std::string text);
 
+  // Peers are ranks of the group.
   void send(const std::byte* data, std::size_t bytes, int peer, std::size_t message_bytes);
   void receive(std::byte* data, std::size_t bytes, int peer);
   void receive_piece(std::size_t index);
@@ -47,10 +49,11 @@ class MpiFlight final : public Flight, public std::enable_shared_from_this<MpiFl
   [[nodiscard]] Chunk chunk(int rank) const noexcept;           ///< Of the buffer that is reduced, in elements.
   [[nodiscard]] Chunk piece(std::size_t index) const noexcept;  ///< Of this rank's chunk, in bytes and from its begin.
 
-  std::shared_ptr<MpiGroup> group_;
+  std::shared_ptr<MpiSet> set_;
+  SharedGroup group_;
   std::shared_ptr<MpiStaging> staging_;
   CollectiveRequest request_;
-  int rank_, size_;
+  int rank_, size_;  // In the group.
   std::size_t element_bytes_;
   Stage stage_ = Stage::start;
   MpiBackoff backoff_;

@@ -13,21 +13,21 @@ namespace {
 
 using detail::MpiBackoff;
 using detail::MpiCommunicator;
-using detail::MpiGroup;
 using detail::MpiRuntime;
+using detail::MpiSet;
 
 struct MpiJob final : Job::State {
   MpiJob(const HostOptions& host, const CommunicatorOptions& options_, std::shared_ptr<MpiRuntime> mpi)
-      : State(Device::host(detail::host_of_rank(host, mpi->rank())), mpi->rank(), mpi->size()),
-        options(options_),
+      : State(Device::host(detail::host_of_rank(host, mpi->rank())), mpi->rank(), mpi->size(), options_),
         runtime(std::move(mpi)) {}
 
   [[nodiscard]] const char* launcher() const noexcept override { return "mpi"; }
 
-  [[nodiscard]] Communicators communicators() override {
-    const auto group = std::make_shared<MpiGroup>(runtime, duplicate(), options.deadline);
-    const auto make = [&](int index) { return std::make_shared<MpiCommunicator>(device, group, index); };
-    return {make(0), make(1), make(2)};
+  [[nodiscard]] detail::CommunicatorFactory join_set(std::chrono::milliseconds deadline) override {
+    return [here = device, set = std::make_shared<MpiSet>(runtime, duplicate(deadline), deadline)](
+               detail::CommunicatorName name, detail::SharedGroup group) {
+      return std::make_shared<MpiCommunicator>(here, set, std::move(group), name);
+    };
   }
 
   void abort(int exit_code, const char* reason) noexcept override {
@@ -37,7 +37,7 @@ struct MpiJob final : Job::State {
   }
 
   /// A duplicate of the world, or an error within the deadline; meanwhile this rank's streams go on.
-  [[nodiscard]] MPI_Comm duplicate() const {
+  [[nodiscard]] MPI_Comm duplicate(std::chrono::milliseconds deadline) const {
     auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     MPI_Request request = MPI_REQUEST_NULL;
     detail::check_mpi(MPI_Comm_idup(runtime->world(), comm.get(), &request), "MPI_Comm_idup");
@@ -47,12 +47,12 @@ struct MpiJob final : Job::State {
       int flag = 0;
       detail::check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
       if (flag != 0) return Progress::done;
-      if (std::chrono::steady_clock::now() - since > options.deadline) {
+      if (std::chrono::steady_clock::now() - since > deadline) {
         runtime->abandon(comm);
         throw DeadlineExceeded(
             fmt::format("communicators() passed its deadline of {} ms (rank {}): expected all {} ranks "
                         "to call it. Every rank must make the same number of sets",
-                        options.deadline.count(), rank, world));
+                        deadline.count(), rank, world));
       }
       return Progress::blocked;
     };
@@ -60,7 +60,6 @@ struct MpiJob final : Job::State {
     return *comm;
   }
 
-  CommunicatorOptions options;
   std::shared_ptr<MpiRuntime> runtime;
 };
 

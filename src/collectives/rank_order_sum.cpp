@@ -1,8 +1,10 @@
 #include "collectives/rank_order_sum.hpp"
 
+#include "runtime/core/bf16.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdint>
 #include <utility>
 
 namespace headroom::detail {
@@ -57,16 +59,29 @@ void sum(std::span<const std::byte* const> chunks, T* out, std::size_t numel) no
   sum_many(chunks, out, numel);
 }
 
+/// Block by block in f32, because a sum must be rounded once; so `out` may be one of the chunks here too.
+void sum_bf16(std::span<const std::byte* const> chunks, std::uint16_t* out, std::size_t numel) noexcept {
+  std::array<float, 1024> block;
+  for (std::size_t begin = 0; begin < numel; begin += block.size()) {
+    const std::size_t count = std::min(block.size(), numel - begin);
+    const auto* in = reinterpret_cast<const std::uint16_t*>(chunks.front()) + begin;
+    for (std::size_t i = 0; i < count; ++i) block[i] = from_bf16(in[i]);
+    for (const std::byte* const chunk : chunks.subspan(1)) {
+      in = reinterpret_cast<const std::uint16_t*>(chunk) + begin;
+      for (std::size_t i = 0; i < count; ++i) block[i] += from_bf16(in[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) out[begin + i] = to_bf16(block[i]);
+  }
+}
+
 }  // namespace
 
 void sum_in_rank_order(DType dtype, std::span<const std::byte* const> chunks, std::byte* out,
                        std::size_t numel) noexcept {
   if (numel == 0 || (chunks.size() == 1 && chunks.front() == out)) return;
-  if (dtype == DType::f64) {
-    sum(chunks, reinterpret_cast<double*>(out), numel);
-  } else {
-    sum(chunks, reinterpret_cast<float*>(out), numel);
-  }
+  if (dtype == DType::f64) return sum(chunks, reinterpret_cast<double*>(out), numel);
+  if (dtype == DType::bf16) return sum_bf16(chunks, reinterpret_cast<std::uint16_t*>(out), numel);
+  sum(chunks, reinterpret_cast<float*>(out), numel);
 }
 
 }  // namespace headroom::detail

@@ -5,11 +5,16 @@
 #include <algorithm>
 
 namespace headroom::detail {
+namespace {
 
-Rendezvous::Rendezvous(int size, std::chrono::milliseconds deadline) : size_(size), deadline_(deadline) {
+std::size_t place_of(const Rendezvous::Visit& visit) { return static_cast<std::size_t>(visit.group->world_rank()); }
+
+}  // namespace
+
+Rendezvous::Rendezvous(int world, std::chrono::milliseconds deadline) : deadline_(deadline) {
   for (LaneState& lane : lanes_) {
-    lane.posted.resize(static_cast<std::size_t>(size));
-    lane.reached.resize(static_cast<std::size_t>(size));
+    lane.posted.resize(static_cast<std::size_t>(world));
+    lane.reached.resize(static_cast<std::size_t>(world));
   }
 }
 
@@ -17,7 +22,7 @@ void Rendezvous::arrive(Visit& visit, const Posted& posted) {
   const std::lock_guard lock(mutex_);
   if (failure_.kind != Failure::Kind::none) raise_consequence(failure_);
   LaneState& lane = at(visit.lane);
-  const auto rank = static_cast<std::size_t>(visit.rank);
+  const std::size_t rank = place_of(visit);
   lane.posted[rank] = posted;
   visit.first_gate = visit.gate = ++lane.reached[rank];
   visit.since = std::chrono::steady_clock::now();
@@ -35,8 +40,8 @@ bool Rendezvous::pass(Visit& visit, bool last) {
   if (failure_.kind != Failure::Kind::none) {
     visit.seen = version_;
     if (readers_ > 0) return false;  // A peer may be reading our buffers; it will notice the failure when it leaves.
-    const Signature& own = at(visit.lane).posted[static_cast<std::size_t>(visit.rank)].signature;
-    if (failure_.lane.index == visit.lane.index && failure_.sequence == own.sequence) raise_own(failure_);
+    const Signature& own = at(visit.lane).posted[place_of(visit)].signature;
+    if (failure_.lane == visit.lane && failure_.sequence == own.sequence) raise_own(failure_);
     raise_consequence(failure_);
   }
   visit.seen = version_;
@@ -47,7 +52,7 @@ bool Rendezvous::pass(Visit& visit, bool last) {
 void Rendezvous::leave(Visit& visit) {
   const std::lock_guard lock(mutex_);
   --readers_;
-  visit.gate = ++at(visit.lane).reached[static_cast<std::size_t>(visit.rank)];
+  visit.gate = ++at(visit.lane).reached[place_of(visit)];
   visit.since = std::chrono::steady_clock::now();  // The deadline is for one gate, not for the whole operation.
   changed();
 }
@@ -69,39 +74,42 @@ void Rendezvous::abort(const char* reason) noexcept {
   changed();
 }
 
-const Rendezvous::Posted& Rendezvous::posted(Lane lane, int rank) const {
-  return lanes_.at(static_cast<std::size_t>(lane.index)).posted[static_cast<std::size_t>(rank)];
+const Rendezvous::Posted& Rendezvous::posted(const Visit& visit, int rank) const {
+  const LaneState& lane = lanes_.at(static_cast<std::size_t>(visit.lane.index));
+  return lane.posted[static_cast<std::size_t>(visit.group->world_rank(rank))];
 }
 
 bool Rendezvous::open(const Visit& visit) {
   const LaneState& lane = at(visit.lane);
-  return std::all_of(lane.reached.begin(), lane.reached.end(), [&](std::uint64_t gate) { return gate >= visit.gate; });
+  const std::vector<int>& ranks = visit.group->ranks;
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](int rank) { return lane.reached[static_cast<std::size_t>(rank)] >= visit.gate; });
 }
 
 void Rendezvous::check_signatures(const Visit& visit) {
   std::vector<Signature> signatures;
-  for (const Posted& posted : at(visit.lane).posted) signatures.push_back(posted.signature);
+  for (int rank = 0; rank < visit.group->size(); ++rank) signatures.push_back(posted(visit, rank).signature);
   if (std::all_of(signatures.begin(), signatures.end(), [&](const Signature& s) { return s == signatures.front(); })) {
     return;
   }
-  failure_ = {Failure::Kind::mismatch, describe_mismatch(visit.lane, signatures), visit.lane,
+  failure_ = {Failure::Kind::mismatch, describe_mismatch(visit.lane, *visit.group, signatures), visit.lane,
               signatures.front().sequence};
 }
 
 void Rendezvous::fail_absent(const Visit& visit) {
   const LaneState& lane = at(visit.lane);
-  const Signature& own = lane.posted[static_cast<std::size_t>(visit.rank)].signature;
+  const Signature& own = lane.posted[place_of(visit)].signature;
   std::string missing;
-  for (std::size_t rank = 0; rank < lane.reached.size(); ++rank) {
-    if (lane.reached[rank] >= visit.gate) continue;
-    const Signature& last = lane.posted[rank].signature;
+  for (const int rank : visit.group->ranks) {
+    if (lane.reached[static_cast<std::size_t>(rank)] >= visit.gate) continue;
+    const Signature& last = lane.posted[static_cast<std::size_t>(rank)].signature;
     missing += fmt::format("{}rank {} ({})", missing.empty() ? "" : ", ", rank,
                            last.sequence == 0 ? "nothing yet" : "last seen at " + describe(last));
   }
   const bool arrived = visit.gate != visit.first_gate;
   failure_ = {Failure::Kind::deadline,
-              describe_absence({visit.lane, visit.rank, own, deadline_, std::move(missing), arrived}), visit.lane,
-              own.sequence};
+              describe_absence({visit.lane, visit.group->world_rank(), own, deadline_, std::move(missing), arrived}),
+              visit.lane, own.sequence};
   changed();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "collectives/failure.hpp"
+#include "collectives/rank_group.hpp"
 
 #include <array>
 #include <chrono>
@@ -12,9 +13,9 @@
 
 namespace headroom::detail {
 
-/// Where the ranks of one process meet: a sequence of gates a lane, each open once all ranks have reached it. Between
-/// two gates a rank may read its peers' buffers. One failure ends all lanes. Thread-safety: every member may be called
-/// from any thread; a Visit belongs to one.
+/// Where the ranks of one process meet: a sequence of gates a lane and group, each open once all ranks of the group
+/// have reached it. Between two gates a rank may read its peers' buffers. One failure ends all lanes, of all groups.
+/// Thread-safety: every member may be called from any thread; a Visit belongs to one.
 class Rendezvous {
  public:
   struct Posted {
@@ -25,13 +26,13 @@ class Rendezvous {
   /// One rank's way through the gates of one operation.
   struct Visit {
     Lane lane;
-    int rank = 0;
+    SharedGroup group;                              ///< Whose ranks meet there.
     std::uint64_t first_gate = 0, gate = 0;         ///< Counted over the life of the lane.
     std::chrono::steady_clock::time_point since{};  ///< When it reached its gate.
     std::uint64_t seen = 0;                         ///< The last change that it knows of.
   };
 
-  Rendezvous(int size, std::chrono::milliseconds deadline);
+  Rendezvous(int world, std::chrono::milliseconds deadline);
 
   /// Posts and reaches the first gate. Throws: GroupEnded.
   void arrive(Visit& visit, const Posted& posted);
@@ -44,14 +45,14 @@ class Rendezvous {
   void pause(const Visit& visit, std::chrono::microseconds most);
   void abort(const char* reason) noexcept;
 
-  [[nodiscard]] int size() const noexcept { return size_; }
-  /// What `rank` posted; stable between pass() and leave().
-  [[nodiscard]] const Posted& posted(Lane lane, int rank) const;
+  /// What `rank` of the visit's group posted; stable between pass() and leave().
+  [[nodiscard]] const Posted& posted(const Visit& visit, int rank) const;
 
  private:
+  /// By world rank.
   struct LaneState {
     std::vector<Posted> posted;
-    std::vector<std::uint64_t> reached;  ///< Gates, by rank.
+    std::vector<std::uint64_t> reached;  ///< Gates.
   };
 
   [[nodiscard]] LaneState& at(Lane lane) { return lanes_.at(static_cast<std::size_t>(lane.index)); }
@@ -60,7 +61,6 @@ class Rendezvous {
   void fail_absent(const Visit& visit);
   void changed();
 
-  const int size_;
   const std::chrono::milliseconds deadline_;
   std::mutex mutex_;
   std::condition_variable change_;

@@ -52,6 +52,13 @@ void check_count(const char* kernel, const char* name, const TensorView& tensor,
   check_dtype_and_memory(kernel, name, tensor, dtype);
 }
 
+void check_f32_or_bf16(const char* kernel, const char* name, const TensorView& tensor, std::int64_t count) {
+  if (tensor.dtype != DType::f32 && tensor.dtype != DType::bf16) {
+    throw std::logic_error(fmt::format("{}: {} is {}, expected f32 or bf16", kernel, name, name_of(tensor.dtype)));
+  }
+  check_count(kernel, name, tensor, tensor.dtype, count);
+}
+
 void check_workspace(const char* kernel, const TensorView& workspace, std::size_t needed_bytes) {
   if (workspace.data == nullptr || workspace.bytes() < needed_bytes) {
     throw std::logic_error(fmt::format("{}: the workspace has {} bytes, expected at least {}", kernel,

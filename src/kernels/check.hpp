@@ -14,6 +14,8 @@ void check_tensor(const char* kernel, const char* name, const TensorView& tensor
                   std::initializer_list<std::int64_t> shape);
 /// Any shape, `count` elements, 0 included.
 void check_count(const char* kernel, const char* name, const TensorView& tensor, DType dtype, std::int64_t count);
+/// f32 or bf16, any shape, `count` elements, 0 included.
+void check_f32_or_bf16(const char* kernel, const char* name, const TensorView& tensor, std::int64_t count);
 void check_workspace(const char* kernel, const TensorView& workspace, std::size_t needed_bytes);
 /// Throws std::logic_error unless 1 <= value <= 2^31 - 1 (what BLAS can take).
 void check_extent(const char* kernel, const char* name, std::int64_t value);

@@ -2,6 +2,7 @@
 #include "kernels/host.hpp"
 
 #include <cstring>
+#include <functional>
 
 namespace headroom::kernels {
 
@@ -13,6 +14,30 @@ void enqueue_fill(const TensorView& tensor, double value, const Launch& launch) 
           [data = tensor.as<T>(), count = tensor.numel(), typed = static_cast<T>(value)] {
             host::fill(data, count, typed);
           });
+}
+
+template <class T>
+void enqueue_accumulate(const TensorView& source, const TensorView& destination, const Launch& launch) {
+  const auto count = source.numel();
+  enqueue(launch, "accumulate",
+          {static_cast<double>(count), static_cast<double>(source.bytes() + 2 * destination.bytes())},
+          [from = source.as<T>(), to = destination.as<float>(), count] { host::accumulate(from, to, count); });
+}
+
+bool apart(const TensorView& a, const TensorView& b) {
+  const auto* const first = a.as<std::byte>();
+  const auto* const second = b.as<std::byte>();
+  const std::less<> before;
+  return !before(first, second + b.bytes()) || !before(second, first + a.bytes());
+}
+
+void run_cast(const TensorView& source, const TensorView& destination) {
+  const auto* const from = source.as<const std::byte>();
+  auto* const to = destination.as<std::byte>();
+  if (source.dtype != destination.dtype) {
+    return source.dtype == DType::f32 ? host::narrow(from, to, source.numel()) : host::widen(from, to, source.numel());
+  }
+  if (from != to && source.bytes() > 0) std::memcpy(to, from, source.bytes());
 }
 
 }  // namespace
@@ -39,11 +64,24 @@ void copy(TensorView source, TensorView destination, Launch launch) {
 }
 
 void accumulate(TensorView source, TensorView destination, Launch launch) {
-  check_count("accumulate", "source", source, DType::f32, source.numel());
+  check_f32_or_bf16("accumulate", "source", source, source.numel());
   check_count("accumulate", "destination", destination, DType::f32, source.numel());
-  const auto count = source.numel();
-  enqueue(launch, "accumulate", {static_cast<double>(count), 12.0 * static_cast<double>(count)},
-          [from = source.as<float>(), to = destination.as<float>(), count] { host::accumulate(from, to, count); });
+  if (source.dtype == DType::bf16) return enqueue_accumulate<std::uint16_t>(source, destination, launch);
+  enqueue_accumulate<float>(source, destination, launch);
+}
+
+void cast(TensorView source, TensorView destination, Launch launch) {
+  if (source.dtype == destination.dtype) {
+    check_count("cast", "source", source, source.dtype, source.numel());
+  } else {
+    check_f32_or_bf16("cast", "source", source, source.numel());
+    check_f32_or_bf16("cast", "destination", destination, source.numel());
+  }
+  check_count("cast", "destination", destination, destination.dtype, source.numel());
+  check_that(destination.data == source.data || apart(source, destination), "cast",
+             "source and destination overlap, but do not begin at the same address");
+  enqueue(launch, "cast", {0, static_cast<double>(source.bytes() + destination.bytes())},
+          [source, destination] { run_cast(source, destination); });
 }
 
 void fill_normal(TensorView tensor, const Normal& normal, Launch launch) {

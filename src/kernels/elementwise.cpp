@@ -1,4 +1,5 @@
 #include "kernels/host.hpp"
+#include "runtime/core/bf16.hpp"
 
 #include <algorithm>
 
@@ -15,6 +16,11 @@ template void fill<std::int32_t>(std::int32_t*, std::int64_t, std::int32_t);
 void accumulate(const float* source, float* destination, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) destination[i] += source[i];
+}
+
+void accumulate(const std::uint16_t* source, float* destination, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) destination[i] += detail::from_bf16(source[i]);
 }
 
 }  // namespace headroom::kernels::host

@@ -2,6 +2,7 @@
 
 #include <headroom/kernels.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 /// The host bodies of the kernels: pure functions over raw pointers, f32 and row-major unless said. They do not check;
@@ -12,6 +13,11 @@ namespace headroom::kernels::host {
 template <class T>
 void fill(T* data, std::int64_t count, T value);
 void accumulate(const float* source, float* destination, std::int64_t count);
+void accumulate(const std::uint16_t* bf16_source, float* destination, std::int64_t count);
+
+// cast.cpp: between f32 and bf16; the destination may begin where the source does, else they are apart.
+void narrow(const std::byte* source, std::byte* destination, std::int64_t count);
+void widen(const std::byte* source, std::byte* destination, std::int64_t count);
 
 // normal.cpp
 void fill_normal(float* data, std::int64_t count, const Normal& normal);

@@ -44,14 +44,14 @@ TEST_F(CommunicatorChecks, AllGather_BadArguments_AreRefusedBeforeAnythingIsEnqu
 }
 
 TEST_F(CommunicatorChecks, ReduceScatter_BadArguments_AreRefused) {
-  expect_refused([&] { c.reduce->reduce_scatter(view_of(wide), view_of(wide), stream); }, "expected f32");
+  expect_refused([&] { c.reduce->reduce_scatter(view_of(wide), view_of(wide), stream); }, "expected f32 or bf16");
   expect_refused([&] { c.reduce->reduce_scatter(view_of(five), view_of(four), stream); }, "send has 5 elements");
   EXPECT_EQ(stream.ref().issued(), 0U);
 }
 
 TEST_F(CommunicatorChecks, OtherOperations_BadArguments_AreRefused) {
   const TensorView integers = view(four.data(), 4, DType::i32);
-  expect_refused([&] { c.reduce->all_reduce(integers, {}, stream); }, "expected f32 or f64");
+  expect_refused([&] { c.reduce->all_reduce(integers, {}, stream); }, "expected f32, f64 or bf16");
   expect_refused([&] { c.control->broadcast(view_of(four), 1, stream); }, "expected 0 <= root < 1");
   expect_refused([&] { c.control->broadcast(view_of(four), -1, stream); }, "root is -1");
   std::array<std::uint64_t, 65> words{};

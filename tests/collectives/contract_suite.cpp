@@ -56,30 +56,32 @@ TEST_P(CollectiveContract, AllGather_SendIsOwnSliceOfRecv_IsTheConcatenation) {
   });
 }
 
-TEST_P(CollectiveContract, ReduceScatter_EveryAliasAndCount_IsBitwiseTheRankOrderSum) {
-  run([](Rank& rank) {
-    const auto world = static_cast<std::size_t>(rank.job.world());
-    const auto self = static_cast<std::size_t>(rank.job.rank());
-    const Communicators communicators = rank.job.communicators();
-    const Stream stream(rank.job.device());
-    for (const std::size_t numel : kCounts) {
-      const std::vector<float> sums = summed<float>(rank.job.world(), world * numel, numel);
-      const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(self * numel);
-      const std::vector<float> expected(begin, begin + static_cast<std::ptrdiff_t>(numel));
+template <class T>
+void check_reduce_scatter(Rank& rank) {
+  const auto world = static_cast<std::size_t>(rank.job.world());
+  const auto self = static_cast<std::size_t>(rank.job.rank());
+  const Communicators communicators = rank.job.communicators();
+  const Stream stream(rank.job.device());
+  for (const std::size_t numel : kCounts) {
+    const std::vector<T> expected = part_of(summed<T>(rank.job.world(), world * numel, numel), self * numel, numel);
 
-      std::vector<float> send = values<float>(rank.job.rank(), world * numel, numel), recv(numel);
-      communicators.reduce->reduce_scatter(view_of(send), view_of(recv), stream);
-      stream.ref().synchronize();
-      EXPECT_EQ(recv, expected) << numel << ", apart";
+    std::vector<T> send = values<T>(rank.job.rank(), world * numel, numel), recv(numel);
+    communicators.reduce->reduce_scatter(view_of(send), view_of(recv), stream);
+    stream.ref().synchronize();
+    EXPECT_EQ(recv, expected) << numel << ", apart";
 
-      send = values<float>(rank.job.rank(), world * numel, numel);
-      communicators.reduce->reduce_scatter(view_of(send), slice_of(send, self * numel, numel), stream);
-      stream.ref().synchronize();
-      EXPECT_TRUE(
-          std::equal(expected.begin(), expected.end(), send.begin() + static_cast<std::ptrdiff_t>(self * numel)))
-          << numel << ", in place";
-    }
-  });
+    send = values<T>(rank.job.rank(), world * numel, numel);
+    communicators.reduce->reduce_scatter(view_of(send), slice_of(send, self * numel, numel), stream);
+    stream.ref().synchronize();
+    EXPECT_EQ(part_of(send, self * numel, numel), expected) << numel << ", in place";
+  }
+}
+
+TEST_P(CollectiveContract, ReduceScatter_F32EveryAliasAndCount_IsBitwiseTheRankOrderSum) {
+  run(check_reduce_scatter<float>);
+}
+TEST_P(CollectiveContract, ReduceScatter_Bf16EveryAliasAndCount_IsTheRankOrderSumInF32RoundedOnce) {
+  run(check_reduce_scatter<std::uint16_t>);
 }
 
 template <class T>
@@ -97,6 +99,7 @@ void check_all_reduce(Rank& rank) {
 
 TEST_P(CollectiveContract, AllReduce_F32_IsBitwiseTheRankOrderSumOnEveryRank) { run(check_all_reduce<float>); }
 TEST_P(CollectiveContract, AllReduce_F64_IsBitwiseTheRankOrderSumOnEveryRank) { run(check_all_reduce<double>); }
+TEST_P(CollectiveContract, AllReduce_Bf16_IsTheRankOrderSumInF32RoundedOnce) { run(check_all_reduce<std::uint16_t>); }
 
 TEST_P(CollectiveContract, Broadcast_EveryRoot_CopiesItsBuffer) {
   run([](Rank& rank) {
@@ -144,23 +147,29 @@ TEST_P(CollectiveContract, Share_EveryRoot_CopiesItsBytes) {
   });
 }
 
+template <class T>
+void check_large_messages(Rank& rank, std::size_t numel) {
+  const auto world = static_cast<std::size_t>(rank.job.world());
+  const auto begin = static_cast<std::size_t>(rank.job.rank()) * numel;
+  const Communicators communicators = rank.job.communicators();
+  const Stream stream(rank.job.device());
+  std::vector<T> full = values<T>(rank.job.rank(), world * numel, 1);
+  std::vector<T> everywhere = part_of(full, 0, numel), copied = everywhere;
+  const std::vector<T> sums = summed<T>(rank.job.world(), world * numel, 1);
+  communicators.reduce->reduce_scatter(view_of(full), slice_of(full, begin, numel), stream);
+  communicators.gather->all_gather(slice_of(full, begin, numel), view_of(full), stream);
+  communicators.reduce->all_reduce(view_of(everywhere), {}, stream);
+  communicators.control->broadcast(view_of(copied), 0, stream);
+  stream.ref().synchronize();
+  EXPECT_TRUE(full == sums);
+  EXPECT_TRUE(everywhere == part_of(sums, 0, numel));
+  EXPECT_TRUE(copied == values<T>(0, numel, 1));
+}
+
 TEST_P(CollectiveContract, LargeMessages_InPieces_ArriveWhole) {
   run([](Rank& rank) {
-    const auto world = static_cast<std::size_t>(rank.job.world());
-    const auto begin = static_cast<std::size_t>(rank.job.rank()) * kLarge;
-    const Communicators communicators = rank.job.communicators();
-    const Stream stream(rank.job.device());
-    std::vector<float> full = values<float>(rank.job.rank(), world * kLarge, 1);
-    std::vector<float> everywhere(full.begin(), full.begin() + kLarge), copied = everywhere;
-    const std::vector<float> sums = summed<float>(rank.job.world(), world * kLarge, 1);
-    communicators.reduce->reduce_scatter(view_of(full), slice_of(full, begin, kLarge), stream);
-    communicators.gather->all_gather(slice_of(full, begin, kLarge), view_of(full), stream);
-    communicators.reduce->all_reduce(view_of(everywhere), {}, stream);
-    communicators.control->broadcast(view_of(copied), 0, stream);
-    stream.ref().synchronize();
-    EXPECT_TRUE(full == sums);
-    EXPECT_TRUE(std::equal(everywhere.begin(), everywhere.end(), sums.begin()));
-    EXPECT_TRUE(copied == values<float>(0, kLarge, 1));
+    check_large_messages<float>(rank, kLarge);
+    check_large_messages<std::uint16_t>(rank, kLarge / 2);
   });
 }
 

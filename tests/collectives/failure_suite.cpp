@@ -1,33 +1,13 @@
+#include "collectives/failures.hpp"
 #include "collectives/launch.hpp"
 #include "collectives/reference.hpp"
 
 #include <chrono>
-#include <string>
 
 namespace headroom::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// The text of the Failed that `act` throws.
-template <class Failed, class Act>
-std::string failure_of(const Act& act) {
-  try {
-    act();
-  } catch (const Failed& failed) {
-    EXPECT_EQ(failed.damage(), Damage::communicator);
-    return failed.what();
-  } catch (const std::exception& other) {
-    ADD_FAILURE() << "another error: " << other.what();
-    return {};
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-
-void expect_names(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
-}
 
 std::string last_rank(const Job& job) { return "rank " + std::to_string(job.world() - 1); }
 
@@ -128,6 +108,7 @@ TEST_P(CollectiveFailure, Mismatch_OfAgreedWords_IsThrownOnAllRanks) {
 
 TEST_P(CollectiveFailure, Deadline_OfARankThatStaysAway_NamesItOnThoseThatWait) {
   run({.deadline = 200ms}, [](Rank& rank) {
+    rank.meet();
     const Communicators communicators = rank.job.communicators();
     const Stream stream(rank.job.device());
     std::vector<float> part(64), whole(64 * static_cast<std::size_t>(rank.job.world()));
@@ -153,6 +134,7 @@ TEST_P(CollectiveFailure, Deadline_OfARankThatStaysAway_NamesItOnThoseThatWait) 
 
 TEST_P(CollectiveFailure, Deadline_OfAnAgreement_IsThrown) {
   run({.deadline = 200ms}, [](Rank& rank) {
+    rank.meet();
     const Communicators communicators = rank.job.communicators();
     std::vector<std::uint64_t> words(8);
     rank.meet();
@@ -167,6 +149,7 @@ TEST_P(CollectiveFailure, Deadline_OfAnAgreement_IsThrown) {
 
 TEST_P(CollectiveFailure, Deadline_OfAnotherLane_IsADeadlineOnAllThatWait) {
   run({.deadline = 200ms}, [](Rank& rank) {
+    rank.meet();
     const Communicators communicators = rank.job.communicators();
     const Stream stream(rank.job.device());
     std::vector<float> part(64), whole(64 * static_cast<std::size_t>(rank.job.world()));
@@ -209,6 +192,7 @@ TEST_P(CollectiveFailure, Abort_OnOneRank_EndsWhatItsPeersWaitFor) {
     const Communicators communicators = rank.job.communicators();
     const Stream stream(rank.job.device());
     std::vector<float> part(64), whole(64 * static_cast<std::size_t>(rank.job.world()));
+    rank.meet();
     if (rank.job.rank() == 0) {
       communicators.control->abort("the test says so");
     } else {

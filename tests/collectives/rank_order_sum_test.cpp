@@ -29,6 +29,8 @@ TEST(RankOrderSum, EveryWorldAndPlace_IsBitwiseTheScalarSum) {
         EXPECT_EQ(sum_of<float>(world, numel, into, DType::f32), summed<float>(world, numel, 9))
             << world << " " << into;
         EXPECT_EQ(sum_of<double>(world, numel, into, DType::f64), summed<double>(world, numel, 9)) << world;
+        EXPECT_EQ(sum_of<std::uint16_t>(world, numel, into, DType::bf16), summed<std::uint16_t>(world, numel, 9))
+            << world << " " << into;
       }
     }
   }

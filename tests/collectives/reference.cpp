@@ -1,5 +1,7 @@
 #include "collectives/reference.hpp"
 
+#include "runtime/core/bf16.hpp"
+
 namespace headroom::testing {
 namespace {
 
@@ -28,8 +30,32 @@ std::uint8_t byte_value(int rank, std::size_t i, std::uint64_t salt) {
 
 TensorView view_of(std::vector<float>& data) { return view(data.data(), data.size(), DType::f32); }
 TensorView view_of(std::vector<double>& data) { return view(data.data(), data.size(), DType::f64); }
-TensorView slice_of(std::vector<float>& data, std::size_t begin, std::size_t numel) {
-  return view(data.data() + begin, numel, DType::f32);
+TensorView view_of(std::vector<std::uint16_t>& data) { return view(data.data(), data.size(), DType::bf16); }
+
+template <>
+std::vector<std::uint16_t> values(int rank, std::size_t numel, std::uint64_t salt) {
+  std::vector<std::uint16_t> all(numel);
+  for (std::size_t i = 0; i < numel; ++i) all[i] = detail::to_bf16(static_cast<float>(value(rank, i, salt)));
+  return all;
+}
+
+template <>
+std::vector<std::uint16_t> summed(const std::vector<int>& ranks, std::size_t numel, std::uint64_t salt) {
+  std::vector<std::uint16_t> sums(numel);
+  for (std::size_t i = 0; i < numel; ++i) {
+    float sum = -0.0F;  // The one number that adding to changes nothing.
+    for (const int rank : ranks) {
+      sum += detail::from_bf16(detail::to_bf16(static_cast<float>(value(rank, i, salt))));
+    }
+    sums[i] = detail::to_bf16(sum);
+  }
+  return sums;
+}
+
+std::vector<int> ranks_from(int first, int count, int step) {
+  std::vector<int> ranks;
+  for (int i = 0; i < count; ++i) ranks.push_back(first + i * step);
+  return ranks;
 }
 
 }  // namespace headroom::testing

@@ -13,8 +13,8 @@ class RendezvousDeadline : public ::testing::Test {
  protected:
   RendezvousDeadline() {
     for (Rendezvous::Visit* visit : {&first, &second}) {
-      visit->lane = detail::Lane::host_of(0);
-      visit->rank = visit == &first ? 0 : 1;
+      visit->lane = detail::Lane::host_of(detail::CommunicatorName::control, 0);
+      visit->group = detail::make_group(0, 1, 2, visit == &first ? 0 : 1);
       meeting.arrive(*visit, {.signature = {.sequence = 1, .numel = 1}, .send = nullptr, .recv = nullptr});
       visit->since -= 2 * kDeadline;
     }

@@ -34,6 +34,7 @@ class Tensor {
     if constexpr (std::is_same_v<T, double>) return DType::f64;
     if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
     if constexpr (std::is_same_v<T, std::uint8_t>) return DType::u8;
+    if constexpr (std::is_same_v<T, std::uint16_t>) return DType::bf16;
     return DType::f32;
   }
   std::array<std::int64_t, 4> shape_{1, 1, 1, 1};
@@ -41,6 +42,7 @@ class Tensor {
 
 using Floats = Tensor<float>;
 using Tokens = Tensor<std::int32_t>;
+using Halves = Tensor<std::uint16_t>;  ///< The bits of bf16.
 
 /// Inputs of a test; the same on every run.
 class Random {

@@ -31,13 +31,27 @@ TEST_F(Checks, Unit_IsThatOfTheOperation) {
 
 TEST_F(Checks, Elementwise_RefusesOtherCountsAndDtypes) {
   refused([&] { copy(x, y, stream); }, "copy: destination of shape [4, 8, 1, 1] has 32 elements, expected 24");
-  refused([&] { accumulate(tokens, row, stream); }, "accumulate: source is i32, expected f32");
+  refused([&] { accumulate(tokens, row, stream); }, "accumulate: source is i32, expected f32 or bf16");
+  refused([&] { accumulate(x, y, stream); }, "accumulate: destination of shape [4, 8, 1, 1] has 32 elements");
+  Halves few({4});
+  refused([&] { accumulate(row, few, stream); }, "accumulate: destination is bf16, expected f32");
   Tensor<std::uint8_t> bytes({4});
   refused([&] { fill(bytes, 0, stream); }, "fill: the tensor must be f32, f64 or i32");
   refused([&] { fill({nullptr, DType::f32, {4, 1, 1, 1}}, 0, stream); }, "has no memory");
   refused([&] { fill_normal(x, {.first_index = -1}, stream); }, "first_index");
   refused([&] { gelu_forward(x, y, stream); }, "gelu_forward: y");
   refused([&] { gelu_backward(y, x, x, stream); }, "gelu_backward: dy");
+}
+
+TEST_F(Checks, Cast_RefusesOtherDtypesCountsAndOverlaps) {
+  Halves halves({24}), few({4});
+  Tensor<double> wide64({4});
+  refused([&] { cast(row, wide64, stream); }, "cast: destination is f64, expected f32 or bf16");
+  refused([&] { cast(tokens, few, stream); }, "cast: source is i32, expected f32 or bf16");
+  refused([&] { cast(x, few, stream); }, "cast: destination of shape [4, 1, 1, 1] has 4 elements, expected 24");
+  refused([&] { cast(halves, {nullptr, DType::f32, {24, 1, 1, 1}}, stream); }, "cast: destination of shape [24,");
+  refused([&] { cast(x, {x.values.data() + 1, DType::bf16, {24, 1, 1, 1}}, stream); }, "overlap");
+  refused([&] { cast({x.values.data() + 11, DType::bf16, {24, 1, 1, 1}}, x, stream); }, "overlap");
 }
 
 TEST_F(Checks, Gemm_RefusesShapesThatDoNotChain) {

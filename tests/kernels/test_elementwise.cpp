@@ -33,6 +33,7 @@ TEST_F(Elementwise, EmptyTensors_AreAccepted) {
   fill(empty, 1, stream);
   copy(empty, empty, stream);
   accumulate(empty, empty, stream);
+  cast(empty, {nullptr, DType::bf16, {0, 1, 1, 1}}, stream);
   fill_normal(empty, {}, stream);
   sum_squares(empty, sum, stream);
   adamw(empty, empty, empty, empty, scalars, {}, true, stream);

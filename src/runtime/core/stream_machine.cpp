@@ -5,21 +5,9 @@
 #include <utility>
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/exception_text.hpp"
 
 namespace headroom::detail {
-namespace {
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "an exception of unknown type";
-  }
-}
-
-}  // namespace
 
 StreamMachine::StreamMachine(const ExecutorFactory& make_executor) : table_(trace_), executor_(make_executor(table_)) {}
 

@@ -1,4 +1,4 @@
-#include "collectives/mpi_group.hpp"
+#include "collectives/mpi_set.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -7,31 +7,31 @@
 
 namespace headroom::detail {
 
-MpiGroup::MpiGroup(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline)
+MpiSet::MpiSet(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline)
     : runtime_(std::move(runtime)), comm_(comm), deadline_(deadline) {
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Irecv(&heard_, sizeof heard_, MPI_BYTE, MPI_ANY_SOURCE, kAlarmTag, comm_, &listening_), "MPI_Irecv");
 }
 
 // A set that has failed is kept by the runtime, so this one has nothing under way but its listening.
-MpiGroup::~MpiGroup() {
+MpiSet::~MpiSet() {
   if (ended_) return;
   MPI_Cancel(&listening_);
   MPI_Wait(&listening_, MPI_STATUS_IGNORE);
   MPI_Comm_free(&comm_);
 }
 
-void MpiGroup::check(const CollectiveRequest& own, bool posted) {
+void MpiSet::check(const CollectiveRequest& own, bool posted) {
   listen();
   if (!ended_) return;
   const std::lock_guard lock(mutex_);
-  if (posted && failure_.lane.index == own.lane.index && failure_.sequence == own.signature.sequence) {
+  if (posted && failure_.lane == own.lane && failure_.sequence == own.signature.sequence) {
     raise_own(failure_);
   }
   raise_consequence(failure_);
 }
 
-void MpiGroup::listen() {
+void MpiSet::listen() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || ended_) return;  // Another stream's thread listens.
   int flag = 0;
@@ -45,7 +45,7 @@ void MpiGroup::listen() {
   runtime_->abandon(shared_from_this());
 }
 
-void MpiGroup::fail(const Failure& failure) noexcept {
+void MpiSet::fail(const Failure& failure) noexcept {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   failure_.kind = failure.kind;
@@ -59,13 +59,13 @@ void MpiGroup::fail(const Failure& failure) noexcept {
   ring();
 }
 
-void MpiGroup::ring() noexcept {
+void MpiSet::ring() noexcept {
   rung_.kind = failure_.kind;
   rung_.lane = failure_.lane;
   rung_.sequence = failure_.sequence;
   std::copy_n(failure_.text.begin(), std::min(failure_.text.size(), rung_.text.size() - 1), rung_.text.begin());
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
+  for (int peer = 0; peer < runtime_->size(); ++peer) {
+    if (peer == runtime_->rank()) continue;
     MPI_Request request = MPI_REQUEST_NULL;
     // Its result cannot matter: this set is lost either way, and a peer that does not hear has its own deadline.
     if (MPI_Isend(&rung_, sizeof rung_, MPI_BYTE, peer, kAlarmTag, comm_, &request) == MPI_SUCCESS) {

@@ -11,26 +11,25 @@
 
 namespace headroom::detail {
 
-/// One set of communicators between processes: one duplicated MPI communicator whose tags keep the lanes apart, and an
-/// alarm by which one rank's failure ends the set on all. Thread-safety: every member may be called from any thread.
-class MpiGroup : public std::enable_shared_from_this<MpiGroup> {
+/// One set of communicators between processes: one duplicate of the world, whose tags keep the lanes apart, so that
+/// groups need no MPI communicators of their own; and an alarm by which one rank's failure ends the set on all.
+/// Thread-safety: every member may be called from any thread.
+class MpiSet : public std::enable_shared_from_this<MpiSet> {
  public:
   /// Takes `comm`, a duplicate of the runtime's world.
-  MpiGroup(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline);
-  ~MpiGroup();
-  MpiGroup(const MpiGroup&) = delete;
-  MpiGroup& operator=(const MpiGroup&) = delete;
+  MpiSet(std::shared_ptr<MpiRuntime> runtime, MPI_Comm comm, std::chrono::milliseconds deadline);
+  ~MpiSet();
+  MpiSet(const MpiSet&) = delete;
+  MpiSet& operator=(const MpiSet&) = delete;
 
   [[nodiscard]] MpiRuntime& runtime() const noexcept { return *runtime_; }
   [[nodiscard]] MPI_Comm comm() const noexcept { return comm_; }
-  [[nodiscard]] int rank() const noexcept { return runtime_->rank(); }
-  [[nodiscard]] int size() const noexcept { return runtime_->size(); }
   [[nodiscard]] std::chrono::milliseconds deadline() const noexcept { return deadline_; }
   [[nodiscard]] static int header_tag(Lane lane) noexcept { return 2 * lane.index; }
   [[nodiscard]] static int data_tag(Lane lane) noexcept { return 2 * lane.index + 1; }
 
-  /// Hears a peer's alarm. Throws, where the set has ended: what `own` says if it is the operation that failed on that
-  /// peer and its signature is out (`posted`), else GroupEnded.
+  /// Hears a peer's alarm, of any group. Throws, where the set has ended: what `own` says if it is the operation that
+  /// failed on that peer and its signature is out (`posted`), else GroupEnded.
   void check(const CollectiveRequest& own, bool posted);
   /// Ends the set, here and on every peer that still polls; the first failure wins.
   void fail(const Failure& failure) noexcept;
