@@ -25,15 +25,23 @@ void start_logging(const std::string& level) {
   spdlog::set_default_logger(logger);
 }
 
-// Both arms of a comparison run on one job, so the longer deadline holds.
+// Both arms of a comparison run on one job, whose own communicators wait the longer; each arm's wait as it says.
 CommunicatorOptions communicator_options(const CommandLine& line) {
   if (line.command != Command::ab) return {line.config.deadline};
   return {std::max(line.config.with(line.ab.a).deadline, line.config.with(line.ab.b).deadline)};
 }
 
+// Without --ranks a schedule is that of any world in which its groups make sense.
+void check_world(const CommandLine& line) {
+  const bool is_of_a_world = line.command == Command::schedule && line.config.is_given("ranks");
+  if (line.command == Command::train || is_of_a_world) check_world(line.config, line.config.ranks);
+  if (line.command != Command::ab) return;
+  for (const auto* arm : {&line.ab.a, &line.ab.b}) check_world(line.config.with(*arm), line.config.ranks);
+}
+
 // Commands that need no ranks. False: it is not one of them.
 bool run_once(const CommandLine& line, bool prints) {
-  if (line.command == Command::train || line.command == Command::ab) return false;
+  if (line.command == Command::train || line.command == Command::ab || line.command == Command::comm) return false;
   if (!prints) return true;
   if (line.command == Command::schedule) {
     schedule_command(line);
@@ -47,6 +55,7 @@ bool run_once(const CommandLine& line, bool prints) {
 void run_on_rank(const CommandLine& line, const RankContext& context) {
   if (line.command == Command::train) train_command(line, context);
   if (line.command == Command::ab) ab_command(line, context);
+  if (line.command == Command::comm) comm_command(line, context);
 }
 
 template <class Action>
@@ -105,6 +114,7 @@ int run_under_mpi(const std::vector<std::string>& argv) {
       if (refusal) std::rethrow_exception(refusal);
     });
     check_agreement(*control, line);
+    run_checked(*control, [&] { check_world(line); });
     SharedTokenData data;
     if (!run_once(line, rank == 0)) run_on_rank(line, {job, *control, data});
   });
@@ -149,6 +159,7 @@ int run_alone(const std::vector<std::string>& argv) {
   const std::optional<Failure> failure = attempt(0, [&] {
     const CommandLine line = parse_command_line(argv);
     start_logging(line.config.log_level);
+    check_world(line);
     if (!run_once(line, true)) code = run_threads(line);
   });
   return failure ? finish(failure) : code;

@@ -7,11 +7,12 @@ By default over a pairwise covering array (every value of every option with ever
 full product, for hours. Prints the array's size and seed; exits 1 naming the first run that differs.
 """
 import argparse
-import itertools
 import json
 import random
 import subprocess
 import sys
+
+import covering_array
 
 MODEL = ("--layers 3 --width 32 --heads 2 --seq 32 --micro-batch 2 --accumulate 2 --steps 10 --lr 5e-3 --clip 0.3 "
          "--quiet --json -").split()
@@ -21,46 +22,23 @@ FACTORS = {
     "limit-all-gathers": ["off", "1", "2", "3"],
     "limit-reduce-scatters": ["off", "1", "2", "3"],
     "keep-after-forward": ["none", "last", "all", "h.1"],
+    "shard": ["full_shard", "shard_grad_op"],
+    "buffers": ["planned", "observed"],
+    "communicators": ["1", "2"],
+    "recompute": ["none", "unit"],
+    "verify": ["off", "on"],
     "launcher": ["threads", "mpirun"],
     "executor": ["threads"] + [f"seeded {seed}" for seed in range(1, 21)],
 }
 
 
-def pairs_of(row):
-    return set(itertools.combinations(enumerate(row), 2))
-
-
-def covering_array(factors, rng):
-    """Greedy: each row is the best of several that start from a pair that is still missing."""
-    values = list(factors.values())
-    missing = {((i, a), (j, b)) for i, j in itertools.combinations(range(len(values)), 2)
-               for a in values[i] for b in values[j]}
-    rows = []
-    while missing:
-        best, best_new = None, -1
-        for (i, a), (j, b) in rng.sample(sorted(missing), min(8, len(missing))):
-            row = [None] * len(values)
-            row[i], row[j] = a, b
-            for k in rng.sample(range(len(values)), len(values)):
-                if row[k] is None:
-                    def gain(value, k=k):
-                        return sum(tuple(sorted(((k, value), (m, row[m])))) in missing
-                                   for m in range(len(values)) if row[m] is not None)
-                    row[k] = max(rng.sample(values[k], len(values[k])), key=gain)
-            new = len(pairs_of(row) & missing)
-            if new > best_new:
-                best, best_new = row, new
-        rows.append(best)
-        missing -= pairs_of(best)
-    return rows
-
-
 def command(arguments, row):
     options = dict(zip(FACTORS, row))
     launcher = options.pop("launcher")
+    verify = ["--verify"] if options.pop("verify") == "on" else []
     executor, _, seed = options.pop("executor").partition(" ")
     spelled = [word for key, value in options.items() for word in (f"--{key}", value)]
-    spelled += ["--executor", executor] + (["--executor-seed", seed] if seed else [])
+    spelled += verify + ["--executor", executor] + (["--executor-seed", seed] if seed else [])
     if launcher == "mpirun":
         head = arguments.mpirun.split() + ["-n", str(arguments.world), arguments.headroom, "train"]
     else:
@@ -74,7 +52,8 @@ def checksum(arguments, row):
     if run.returncode != 0:
         sys.exit(f"exit code {run.returncode}: {' '.join(line)}\n{run.stderr}")
     report = json.loads(run.stdout)
-    if report["memory"]["sets_peak"]["parameters"] > report["schedule"]["bound"]["parameter_sets"]:
+    planned = report["config"]["buffers"] == "planned"
+    if planned and report["memory"]["sets_peak"]["parameters"] > report["schedule"]["bound"]["parameter_sets"]:
         sys.exit(f"more live parameter sets than the schedule's bound: {' '.join(line)}")
     return report["parameters_crc32c"], [step["loss"] for step in report["steps"]]
 
@@ -87,8 +66,8 @@ def main():
     parser.add_argument("--mpirun", default="mpirun --oversubscribe --allow-run-as-root --bind-to none")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    rows = (list(itertools.product(*FACTORS.values())) if arguments.all
-            else covering_array(FACTORS, random.Random(arguments.seed)))
+    rows = (covering_array.product(FACTORS) if arguments.all
+            else covering_array.pairwise(FACTORS, random.Random(arguments.seed)))
     print(f"{len(rows)} runs at world size {arguments.world}, seed {arguments.seed}", flush=True)
     expected = None
     for row in rows:

@@ -38,7 +38,8 @@ class Comparison {
         progress_(context.control.rank() != 0),
         coin_(line.config.seed) {
     result_.changed = arms.changed;
-    result_.equivalence = equivalence_of(arms.changed);
+    result_.equivalence = equivalence_of(arms.changed, arms.a, arms.b);
+    loss_tolerance_ = loss_tolerance_of(arms.a, arms.b);
     result_.notes = arms.notes;
     run_checked(context_.control, [this] {
       for (Arm& arm : arms_) arm.data = context_.data.load(data_options(*arm.config));
@@ -82,7 +83,7 @@ class Comparison {
     run_arm(arms_[b_first ? 0 : 1], round);
     if (!comparable()) return;
     // Every rank has the same losses and checksums, so every rank finds the same.
-    result_.difference = first_difference(arms_[0].outcome, arms_[1].outcome, result_.equivalence);
+    result_.difference = first_difference(arms_[0].outcome, arms_[1].outcome, result_.equivalence, loss_tolerance_);
   }
 
   /// One run of one arm, from the start. An arm that does not fit is a result, and the same one on every rank.
@@ -122,6 +123,7 @@ class Comparison {
   std::mt19937_64 coin_;
   AbResult result_;
   int rounds_begun_ = 0;
+  double loss_tolerance_ = 0;
 };
 
 }  // namespace
@@ -130,8 +132,8 @@ void ab_command(const CommandLine& line, RankContext context) {
   std::optional<Arms> arms;
   run_checked(context.control, [&] {
     arms = make_arms(line);
-    check_outputs(line.config, context.control.rank());
-    for (const Config* arm : {&arms->a, &arms->b}) check_outputs(*arm, context.control.rank());
+    check_outputs(arms->a, context.control.rank(), "a");
+    check_outputs(arms->b, context.control.rank(), "b");
   });
   const AbResult result = Comparison(line, context, *arms).run();
   run_checked(context.control, [&] {

@@ -63,8 +63,12 @@ Arms make_arms(const CommandLine& line) {
   const auto is_changed = [&arms](const char* key) {
     return std::find(arms.changed.begin(), arms.changed.end(), key) != arms.changed.end();
   };
-  if (is_changed("deadline")) arms.notes.emplace_back("both arms run on one job, which has the longer deadline");
-  if (is_changed("limit-all-gathers")) {
+  if (is_changed("deadline")) {
+    arms.notes.emplace_back(
+        "each arm waits for its peers by its own deadline; what both share, by the longer deadline");
+  }
+  const bool both_planned = arms.a.buffers == Buffers::planned && arms.b.buffers == Buffers::planned;
+  if (is_changed("limit-all-gathers") && both_planned) {
     arms.notes.emplace_back("with planned buffers limit-all-gathers is inactive: both arms run alike");
   }
   if (arms.changed.empty()) arms.notes.emplace_back("nothing differs between the arms (A/A): the ratio is noise");

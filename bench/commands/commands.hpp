@@ -18,6 +18,7 @@ struct RankContext {
 /// Each runs on every rank and throws on failure; the exit code is exit_code_of the exception.
 void train_command(const CommandLine& line, RankContext context);
 void ab_command(const CommandLine& line, RankContext context);
+void comm_command(const CommandLine& line, RankContext context);
 
 /// Runs once, whatever the ranks.
 void schedule_command(const CommandLine& line);

@@ -2,27 +2,12 @@
 
 #include "io/outputs.hpp"
 #include "report/event_file.hpp"
+#include "report/report.hpp"
 #include "report/trace_file.hpp"
 
-#include <filesystem>
 #include <sstream>
 
 namespace headroom::bench {
-namespace {
-
-std::vector<std::string> unit_names(const ParameterManager& parameters) {
-  std::vector<std::string> names;
-  for (int unit = 0; unit < parameters.unit_count(); ++unit) names.push_back(parameters.layout(unit).unit);
-  return names;
-}
-
-std::string with_arm(const std::string& pattern, const std::string& arm) {
-  if (pattern.empty() || arm.empty()) return pattern;
-  const std::filesystem::path path(pattern);
-  return (path.parent_path() / (path.stem().string() + "." + arm + path.extension().string())).string();
-}
-
-}  // namespace
 
 void write_run_files(Run& run, const Job& job, const std::string& arm) {
   const std::vector<std::string> units = unit_names(run.parameters());

@@ -59,6 +59,21 @@ double figure(const Json& report, const char* pointer) {
   return value.is_null() ? 0 : value.get<double>();
 }
 
+std::string whole(const Json& report, const char* pointer) {
+  const Json& value = report.at(Json::json_pointer(pointer));
+  return value.is_null() ? "unknown" : fmt::format("{}", value.get<std::int64_t>());
+}
+
+void print_paths(const Json& report) {
+  const Json& paths = report.at("schedule").at("paths");
+  for (const Json& path : paths) {
+    const Json& off = path.at("prefetch_off");
+    if (paths.size() == 1 && off.is_null()) continue;
+    print(fmt::format("path {}: {} steps, {}", path.at("name").get<std::string>(), path.at("steps").get<std::int64_t>(),
+                      off.is_null() ? "prefetched" : "no prefetch: " + off.get<std::string>()));
+  }
+}
+
 void print_summary(const Json& report, const std::vector<StepRecord>& steps, const TokenData& data) {
   constexpr std::size_t kLastLosses = 10;
   const std::size_t count = std::min(kLastLosses, steps.size());
@@ -81,13 +96,18 @@ void print_summary(const Json& report, const std::vector<StepRecord>& steps, con
                       figure(report, "/communication/completion_seconds") * 1e3));
   }
   print(
-      fmt::format("peak allocated {:.1f} MiB on rank {}, in {} of {}; live sets: {:.0f} of parameters (bound {:.0f}), "
-                  "{:.0f} of gradients (bound {:.0f})",
+      fmt::format("peak allocated {:.1f} MiB on rank {}, in {} of {}; live sets: {} of parameters (bound {}), {} of "
+                  "gradients (bound {})",
                   figure(report, "/memory/peak/allocated") / kMebibyte, peak.at("rank").get<int>(),
                   peak.at("phase").is_null() ? "the start" : peak.at("phase").get<std::string>(),
                   peak.at("unit").is_null() ? "the run" : peak.at("unit").get<std::string>(),
-                  figure(report, "/memory/sets_peak/parameters"), figure(report, "/schedule/bound/parameter_sets"),
-                  figure(report, "/memory/sets_peak/gradients"), figure(report, "/schedule/bound/gradient_sets")));
+                  whole(report, "/memory/sets_peak/parameters"), whole(report, "/schedule/bound/parameter_sets"),
+                  whole(report, "/memory/sets_peak/gradients"), whole(report, "/schedule/bound/gradient_sets")));
+  print_paths(report);
+  if (report.at("limiter").at("active").get<bool>()) {
+    print(fmt::format("limit-all-gathers: {} waits, {:.2f} ms", whole(report, "/limiter/waits"),
+                      figure(report, "/limiter/waited_seconds") * 1e3));
+  }
   print(fmt::format("unigram entropy of the data: {:.4f} nats; mean of the last {} losses: {:.4f}",
                     data.unigram_entropy_nats(), count, sum / static_cast<double>(count)));
   print("parameters crc32c " + report.at("parameters_crc32c").get<std::string>());

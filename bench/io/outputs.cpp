@@ -63,9 +63,17 @@ std::optional<std::string> output_path(const std::string& pattern, int rank) {
   return path;
 }
 
-void check_outputs(const Config& config, int rank) {
-  const Output outputs[] = {
-      {"--json", &config.json_path}, {"--trace", &config.trace_path}, {"--events", &config.events_path}};
+std::string with_arm(const std::string& pattern, const std::string& arm) {
+  if (pattern.empty() || arm.empty()) return pattern;
+  const std::filesystem::path path(pattern);
+  std::string name = path.stem().string();
+  name.append(".").append(arm).append(path.extension().string());
+  return (path.parent_path() / name).string();
+}
+
+void check_outputs(const Config& config, int rank, const std::string& arm) {
+  const std::string trace = with_arm(config.trace_path, arm), events = with_arm(config.events_path, arm);
+  const Output outputs[] = {{"--json", &config.json_path}, {"--trace", &trace}, {"--events", &events}};
   for (const Output& output : outputs) {
     for (const Output& other : outputs)
       if (&other < &output && !output.pattern->empty() && *output.pattern == *other.pattern)

@@ -11,9 +11,12 @@ namespace headroom::bench {
 /// The file that this rank writes for an output option: "{rank}" replaced; without it rank 0 writes. None: nothing.
 [[nodiscard]] std::optional<std::string> output_path(const std::string& pattern, int rank);
 
-/// Opens every output of the run that this rank will write, without changing it; makes the export folder. Throws:
-/// InvalidInput naming the option and why it cannot be written.
-void check_outputs(const Config& config, int rank);
+/// The name of a file of one arm of `ab`: "trace.json" and "a" make "trace.a.json". Without an arm: as it is.
+[[nodiscard]] std::string with_arm(const std::string& pattern, const std::string& arm);
+
+/// Opens every output of the run (or of the arm) that this rank will write, without changing it; makes the export
+/// folder. Throws: InvalidInput naming the option and why it cannot be written.
+void check_outputs(const Config& config, int rank, const std::string& arm = {});
 
 /// "-" is stdout. Throws: InputOutputError.
 void write_output(const std::string& path, std::string_view text);

@@ -16,6 +16,7 @@ constexpr const char* kExamples =
     "  headroom train --ranks 2 --data /usr/share/common-licenses --json report.json\n"
     "  headroom ab --ranks 2 --a backward-prefetch=pre --b backward-prefetch=post\n"
     "  mpirun -n 2 headroom train --steps 100\n"
+    "  headroom comm --ranks 2\n"
     "Errors are one line on stderr. Exit codes: 0 done; 1 internal error; 2 bad usage or input; 70 torn state;\n"
     "74 input/output failed in the run; 75 out of memory; 86 a rank is stuck or dead; 87 communicator or device "
     "error;\n"
@@ -29,6 +30,11 @@ constexpr const char* kAbExample =
 constexpr const char* kScheduleExample =
     "Example:\n  headroom schedule --units 3 --backward-prefetch post --forward-prefetch 0 --limit-all-gathers off";
 
+constexpr const char* kCommExample =
+    "Example:\n  headroom comm --ranks 2 --from 64KiB --to 16MiB --json comm.json\n"
+    "Sizes double, and are of the larger buffer. algbw and busbw are nccl-tests'; every result is compared with the "
+    "values expected.";
+
 /// What CLI11 found: texts, which the options' table reads.
 struct Given {
   std::map<std::string, std::vector<std::string>> values;
@@ -38,6 +44,7 @@ struct Given {
 /// The options that a command has beside those of the table.
 struct Extra {
   std::string a, b, rounds = "7", units;
+  std::string from = "64KiB", to = "16MiB", dtype = "f32", repeats = "9";
   bool allow_many = false, first = false;
 };
 
@@ -53,9 +60,18 @@ std::string default_of(const Option& option) {
   return " [" + (value.is_string() ? value.get<std::string>() : value.dump()) + "]";
 }
 
-void add_table(CLI::App& command, bool with_outputs, Given& given) {
+/// Those of the table's options that a command has.
+enum class Part : std::uint8_t { all, without_outputs, machine };
+
+bool has(Part part, const Option& option) {
+  const std::string_view key = option.key, group = option.group;
+  if (part == Part::without_outputs) return !option.writes;
+  return part == Part::all || group == "Machine" || key == "json" || key == "log-level";
+}
+
+void add_table(CLI::App& command, Part part, Given& given) {
   for (const Option& option : option_table()) {
-    if (option.writes && !with_outputs) continue;
+    if (!has(part, option)) continue;
     const std::string name = std::string("--") + option.key;
     const bool has_own_default =
         std::string_view(option.key) == "device" || std::string_view(option.key) == "positions";
@@ -75,22 +91,31 @@ CLI::Option* take_last(CLI::Option* option) { return option->multi_option_policy
 
 void add_commands(CLI::App& app, Given& given, Extra& extra) {
   CLI::App* train = app.add_subcommand("train", "trains a model and reports on it")->footer(kTrainExample);
-  add_table(*train, true, given);
+  add_table(*train, Part::all, given);
 
   CLI::App* ab = app.add_subcommand("ab", "compares two settings of one decision")->footer(ab_footer());
   take_last(ab->add_option("--a", extra.a, "settings of arm a, as K=V K=V ..."))->type_name("TEXT");
   take_last(ab->add_option("--b", extra.b, "settings of arm b"))->type_name("TEXT");
   take_last(ab->add_option("--rounds", extra.rounds, "paired rounds"))->type_name("N")->capture_default_str();
   ab->add_flag("--allow-many", extra.allow_many, "the arms may differ in more than one option");
-  add_table(*ab, true, given);
+  add_table(*ab, Part::all, given);
 
   CLI::App* schedule = app.add_subcommand("schedule", "prints the schedule of a step")->footer(kScheduleExample);
   take_last(schedule->add_option("--units", extra.units, "of that many equal units, not of the workload"))
       ->type_name("N");
   schedule->add_flag("--first", extra.first, "of the first step");
-  add_table(*schedule, false, given);
+  add_table(*schedule, Part::without_outputs, given);
 
-  for (CLI::App* command : {train, ab, schedule}) command->allow_extras();
+  CLI::App* comm = app.add_subcommand("comm", "measures and verifies the collectives")->footer(kCommExample);
+  take_last(comm->add_option("--from", extra.from, "smallest size"))->type_name("SIZE")->capture_default_str();
+  take_last(comm->add_option("--to", extra.to, "largest size"))->type_name("SIZE")->capture_default_str();
+  take_last(comm->add_option("--dtype", extra.dtype, "f32, bf16"))->type_name("NAME")->capture_default_str();
+  take_last(comm->add_option("--repeats", extra.repeats, "of which the median counts"))
+      ->type_name("N")
+      ->capture_default_str();
+  add_table(*comm, Part::machine, given);
+
+  for (CLI::App* command : {train, ab, schedule, comm}) command->allow_extras();
   app.require_subcommand(0, 1);
   app.allow_extras();
 }
@@ -114,8 +139,8 @@ void refuse_extras(const CLI::App& app) {
   if (command != nullptr && !extras.empty())
     throw bad_input("command line", "options only", in_quotes(extras.front()), "See `" + help + "`.");
   if (command == nullptr)
-    throw bad_input("command line", "train, ab or schedule", extras.empty() ? "no command" : in_quotes(extras.front()),
-                    "See `headroom --help`.");
+    throw bad_input("command line", "train, ab, schedule or comm",
+                    extras.empty() ? "no command" : in_quotes(extras.front()), "See `headroom --help`.");
 }
 
 std::vector<Setting> settings_of(const Given& given) {
@@ -127,6 +152,19 @@ std::vector<Setting> settings_of(const Given& given) {
   return settings;
 }
 
+CommOptions comm_options(const Extra& extra) {
+  CommOptions comm;
+  comm.from_bytes = parse_size("from", extra.from);
+  comm.to_bytes = parse_size("to", extra.to);
+  comm.dtype = parse_choice("dtype", extra.dtype, {"f32", "bf16"}) == 0 ? DType::f32 : DType::bf16;
+  comm.repeats = static_cast<int>(parse_whole("repeats", extra.repeats, 1, 100'000));
+  constexpr std::size_t kLargest = std::size_t{1} << 34;
+  if (comm.to_bytes < comm.from_bytes || comm.to_bytes > kLargest)
+    throw bad_input("--to", "a size from --from " + std::to_string(comm.from_bytes) + " bytes to 16GiB",
+                    std::to_string(comm.to_bytes) + " bytes");
+  return comm;
+}
+
 void fill(const Given& given, const Extra& extra, CommandLine& line) {
   std::vector<std::string> unit_names;
   if (line.command == Command::schedule) {
@@ -135,6 +173,7 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
     for (int unit = 0; unit < line.schedule.units; ++unit) unit_names.push_back(std::to_string(unit));
   }
   line.config = make_config(settings_of(given), unit_names);
+  if (line.command == Command::comm) line.comm = comm_options(extra);
   if (line.command != Command::ab) return;
   line.ab = {parse_settings("a", extra.a), parse_settings("b", extra.b),
              static_cast<int>(parse_whole("rounds", extra.rounds, 1, 100'000)), extra.allow_many};
@@ -143,7 +182,9 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
 }
 
 Command command_named(const std::string& name) {
-  return name == "train" ? Command::train : name == "ab" ? Command::ab : Command::schedule;
+  for (const Command command : {Command::train, Command::ab, Command::comm})
+    if (name == name_of(command)) return command;
+  return Command::schedule;
 }
 
 }  // namespace
@@ -153,6 +194,7 @@ const char* name_of(Command command) noexcept {
     case Command::train: return "train";
     case Command::ab: return "ab";
     case Command::schedule: return "schedule";
+    case Command::comm: return "comm";
     case Command::show_text: break;
   }
   return "help";
@@ -198,6 +240,11 @@ nlohmann::ordered_json to_json(const CommandLine& line) {
                  {"rounds", line.ab.rounds},
                  {"allow-many", line.ab.allow_many}});
   if (line.command == Command::schedule) json.update({{"units", line.schedule.units}, {"first", line.schedule.first}});
+  if (line.command == Command::comm)
+    json.update({{"from", line.comm.from_bytes},
+                 {"to", line.comm.to_bytes},
+                 {"dtype", name_of(line.comm.dtype)},
+                 {"repeats", line.comm.repeats}});
   json.update(to_json(line.config));
   return json;
 }

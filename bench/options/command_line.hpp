@@ -8,7 +8,7 @@
 
 namespace headroom::bench {
 
-enum class Command : std::uint8_t { show_text, train, ab, schedule };
+enum class Command : std::uint8_t { show_text, train, ab, schedule, comm };
 
 struct AbOptions {
   std::vector<Setting> a, b;
@@ -21,6 +21,12 @@ struct ScheduleOptions {
   bool first = false;
 };
 
+struct CommOptions {
+  std::size_t from_bytes = std::size_t{64} << 10, to_bytes = std::size_t{16} << 20;  ///< Of the larger buffer.
+  DType dtype = DType::f32;
+  int repeats = 9;
+};
+
 /// What the user asked for. `config` is the base of both arms of `ab`.
 struct CommandLine {
   Command command = Command::show_text;
@@ -29,6 +35,7 @@ struct CommandLine {
   Config config;
   AbOptions ab;
   ScheduleOptions schedule;
+  CommOptions comm;
 };
 
 [[nodiscard]] const char* name_of(Command command) noexcept;

@@ -1,9 +1,10 @@
 #include "options/config.hpp"
 
 #include "io/hf_gpt2.hpp"
+#include "options/config_checks.hpp"
 #include "options/input_error.hpp"
 #include "options/option_table.hpp"
-#include "options/values.hpp"
+#include "workloads/workload.hpp"
 
 #include <algorithm>
 
@@ -41,58 +42,22 @@ void apply_init(Config& config) {
   config.model = from_file;
 }
 
-void check_shape(const Config& config) {
-  const ModelShape& model = config.model;
-  if (model.width % model.heads != 0)
-    throw bad_input("--heads", "a divisor of --width " + std::to_string(model.width), std::to_string(model.heads));
-  if (model.positions < config.seq)
-    throw bad_input("--positions", "at least --seq " + std::to_string(config.seq), std::to_string(model.positions));
-}
-
-// In floating point, where products of checked extents cannot overflow.
-void check_sizes(const Config& config) {
-  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
-  const double width = real(config.model.width);
-  const double rows = real(config.micro_batch) * real(config.seq);
-  const double parameters = width * real(config.model.vocab + config.model.positions + 2) +
-                            real(config.model.layers) * width * (12 * width + 13);
-  const double samples = real(config.steps) * real(config.accumulate) * real(config.micro_batch);
-  constexpr double kMaxParameters = 1099511627776.0;  // 2^40: 16 TiB with gradients and moments.
-  constexpr double kMaxRows = 2147483647.0;           // BLAS counts rows in 32 bits.
-  constexpr double kMaxActivation = 2199023255552.0;  // 2^41 elements of one activation.
-  constexpr double kMaxSamples = 70368744177664.0;    // 2^46 a rank.
-  if (parameters > kMaxParameters)
-    throw bad_input("--layers, --width, --vocab and --positions", "a model of at most 2^40 parameters",
-                    to_text(parameters));
-  if (rows > kMaxRows)
-    throw bad_input("--micro-batch times --seq", "at most 2^31 - 1 tokens a micro-batch", to_text(rows));
-  if (rows * 4 * width > kMaxActivation)
-    throw bad_input("--micro-batch, --seq and --width", "at most 2^41 elements of one activation",
-                    to_text(rows * 4 * width));
-  if (samples > kMaxSamples)
-    throw bad_input("--steps, --accumulate and --micro-batch", "at most 2^46 windows a rank", to_text(samples));
-}
-
-void check_kept_units(const Config& config, const std::vector<std::string>& unit_names) {
-  std::vector<std::string> known = unit_names;
-  if (known.empty())
-    for (const Gpt2Unit& unit : gpt2_units(config.model, config.wrap)) known.push_back(unit.name);
-  for (const std::string& name : config.prefetch.keep_units) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw bad_input("--keep-after-forward", "units of the model (" + known.front() + " ... " + known.back() + ")",
-                      in_quotes(name));
-  }
+std::vector<std::string> unit_names_of(const Config& config) {
+  std::vector<std::string> names;
+  for (const UnitSpec& unit : make_workload(config)->units()) names.push_back(unit.name);
+  return names;
 }
 
 void resolve(Config& config, const std::vector<std::string>& unit_names) {
+  check_workload(config);
   if (!config.init_dir.empty()) {
     apply_init(config);
   } else if (!config.is_given("positions")) {
     config.model.positions = config.seq;
   }
-  check_shape(config);
-  check_sizes(config);
-  if (config.prefetch.keep == PrefetchOptions::Keep::named) check_kept_units(config, unit_names);
+  check_config(config);
+  if (config.prefetch.keep == PrefetchOptions::Keep::named)
+    check_kept_units(config, unit_names.empty() ? unit_names_of(config) : unit_names);
 }
 
 }  // namespace

@@ -88,6 +88,9 @@ struct Config {
 /// keep-after-forward may name; empty: those of the model. Throws: InvalidInput naming option, expected and found.
 [[nodiscard]] Config make_config(const std::vector<Setting>& settings, const std::vector<std::string>& unit_names = {});
 
+/// What the number of ranks decides. Throws: InvalidInput on groups of --shard hybrid(N) that do not divide it.
+void check_world(const Config& config, int world);
+
 /// "K=V K=V ..." as `ab --a` takes it; empty is allowed. Throws: InvalidInput on a part without '='.
 [[nodiscard]] std::vector<Setting> parse_settings(std::string_view option, std::string_view text);
 

@@ -1,132 +1,12 @@
 #include "options/option_table.hpp"
 
-#include "options/input_error.hpp"
-#include "options/values.hpp"
+#include "options/option_kinds.hpp"
+#include "options/sharding_values.hpp"
 
 #include <limits>
 
 namespace headroom::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::int64_t kMaxCount = 1'000'000;
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 20;
-
-// `member` is a generic lambda that returns a reference into a Config.
-template <class Member>
-Option whole(const char* group, const char* key, const char* help, Member member, std::int64_t min, std::int64_t max) {
-  const auto set = [=](Config& config, std::string_view text) {
-    using T = std::remove_reference_t<decltype(member(config))>;
-    member(config) = static_cast<T>(parse_whole(key, text, min, max));
-  };
-  return {group, key, "N", help, set, [=](const Config& config) { return Json(member(config)); }};
-}
-
-template <class Member>
-Option seed(const char* group, const char* key, const char* help, Member member) {
-  return {group,
-          key,
-          "N",
-          help,
-          [=](Config& config, std::string_view text) { member(config) = parse_seed(key, text); },
-          [=](const Config& config) { return Json(member(config)); }};
-}
-
-template <class Member>
-Option real(const char* group, const char* key, const char* help, Member member, RealRange range) {
-  return {group,
-          key,
-          "X",
-          help,
-          [=](Config& config, std::string_view text) { member(config) = parse_real(key, text, range); },
-          [=](const Config& config) { return Json(member(config)); }};
-}
-
-/// The enumerators of the member's type, in order, are spelled `names`.
-template <class Member>
-Option choice(const char* group, const char* key, const char* help, Member member, std::vector<std::string> names) {
-  std::string value_help = help;
-  value_help += ": ";
-  for (const std::string& name : names) value_help += (name == names.front() ? "" : ", ") + name;
-  const auto set = [=](Config& config, std::string_view text) {
-    using T = std::remove_reference_t<decltype(member(config))>;
-    member(config) = static_cast<T>(parse_choice(key, text, names));
-  };
-  return {group,  key,
-          "NAME", value_help,
-          set,    [=](const Config& config) { return Json(names.at(static_cast<std::size_t>(member(config)))); }};
-}
-
-/// An option of which one value exists.
-Option only(const char* group, const char* key, const char* help, const Json& value) {
-  const std::string name = value.is_string() ? value.get<std::string>() : value.dump();
-  return {group,
-          key,
-          "NAME",
-          std::string(help) + ": " + name,
-          [=](Config&, std::string_view text) { static_cast<void>(parse_choice(key, text, {name})); },
-          [=](const Config&) { return value; }};
-}
-
-template <class Member>
-Option path(const char* group, const char* key, const char* value_name, const char* help, Member member, bool writes) {
-  return {group,
-          key,
-          value_name,
-          help,
-          [=](Config& config, std::string_view text) { member(config) = parse_path(key, text); },
-          [=](const Config& config) { return member(config).empty() ? Json(nullptr) : Json(member(config)); },
-          Option::Kind::single,
-          writes};
-}
-
-template <class Member>
-Option limit(const char* key, const char* help, Member member) {
-  const auto set = [=](Config& config, std::string_view text) {
-    if (text == "off") {
-      member(config).reset();
-      return;
-    }
-    try {
-      member(config) = static_cast<int>(parse_whole(key, text, 1, kMaxCount));
-    } catch (const InvalidInput&) {
-      throw bad_input(std::string("--") + key, "a whole number from 1 to " + std::to_string(kMaxCount) + ", or off",
-                      in_quotes(text));
-    }
-  };
-  return {"Schedule", key, "N|off",
-          help,       set, [=](const Config& config) { return member(config) ? Json(*member(config)) : Json("off"); }};
-}
-
-void set_keep(Config& config, std::string_view text) {
-  using Keep = PrefetchOptions::Keep;
-  config.prefetch.keep_units.clear();
-  config.prefetch.keep = text == "none"   ? Keep::none
-                         : text == "last" ? Keep::last
-                         : text == "all"  ? Keep::all
-                                          : Keep::named;
-  if (config.prefetch.keep != Keep::named) return;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin)
-      throw bad_input("--keep-after-forward", "none, last, all, or unit names with commas", in_quotes(text));
-    config.prefetch.keep_units.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
-Json get_keep(const Config& config) {
-  switch (config.prefetch.keep) {
-    case PrefetchOptions::Keep::none: return "none";
-    case PrefetchOptions::Keep::last: return "last";
-    case PrefetchOptions::Keep::all: return "all";
-    case PrefetchOptions::Keep::named: break;
-  }
-  std::string names;
-  for (const std::string& name : config.prefetch.keep_units) names += (names.empty() ? "" : ",") + name;
-  return names;
-}
 
 Option device() {
   const auto set = [](Config& config, std::string_view text) {
@@ -163,7 +43,10 @@ void add_machine(std::vector<Option>& table) {
 }
 
 void add_model_and_data(std::vector<Option>& table) {
-  table.push_back(only("Model", "workload", "what is trained", "gpt"));
+  table.push_back(choice("Model", "workload", "what is trained", [](auto& c) -> auto& { return c.workload; },
+                         {"gpt", "irregular", "branching"}));
+  table.push_back(choice("Model", "branches", "of branching: declared, learned, or drawn from the data",
+                         [](auto& c) -> auto& { return c.branches; }, {"known", "learned", "data"}));
   table.push_back(
       {"Data", "data", "PATH",
        "a text, a .bin of u16 tokens, or a folder of them; repeatable (without: text that the program makes)",
@@ -220,7 +103,12 @@ void add_optimizer(std::vector<Option>& table) {
 
 void add_schedule(std::vector<Option>& table) {
   const char* group = "Schedule";
-  table.push_back(only(group, "shard", "what is sharded", "full_shard"));
+  table.push_back(
+      {group, "shard", "NAME",
+       "full_shard, shard_grad_op (kept from forward to backward), no_shard, hybrid(N) (in groups of N ranks)",
+       set_shard, get_shard});
+  table.push_back({group, "wrap", "UNIT",
+                   "what makes a unit of gpt: block, half (attention and MLP apart), or K blocks", set_wrap, get_wrap});
   table.push_back(choice(group, "backward-prefetch", "when backward gathers the next unit",
                          [](auto& c) -> auto& { return c.backward_prefetch; }, {"none", "pre", "post"}));
   table.push_back(whole(
@@ -234,11 +122,23 @@ void add_schedule(std::vector<Option>& table) {
       [](auto& c) -> auto& { return c.prefetch.limit_reduce_scatters; }));
   table.push_back({group, "keep-after-forward", "UNITS",
                    "not released before backward: none, last, all, or unit names with commas", set_keep, get_keep});
-  table.push_back(only(group, "buffers", "where the schedule's buffers come from", "planned"));
-  table.push_back(only(group, "communicators", "gathers and reductions on one or two", 2));
-  table.push_back(only(group, "accumulation", "where gradients live between micro-batches", "sharded"));
-  table.push_back(only(group, "gathered", "dtype of gathered parameters", "f32"));
-  table.push_back(only(group, "reduced", "dtype of reduced gradients", "f32"));
+  table.push_back(choice(group, "buffers", "where the schedule's buffers come from",
+                         [](auto& c) -> auto& { return c.buffers; }, {"planned", "observed"}));
+  table.push_back(whole(
+      group, "communicators", "gathers and reductions on one or on two",
+      [](auto& c) -> auto& { return c.communicators; }, 1, 2));
+  table.push_back(choice(group, "accumulation", "where gradients live between micro-batches",
+                         [](auto& c) -> auto& { return c.accumulation; }, {"sharded", "full"}));
+  const std::vector<std::string> dtypes{"f32", "bf16"};
+  table.push_back(choice(
+      group, "gathered", "dtype of gathered parameters", [](auto& c) -> auto& { return c.gathered; }, dtypes));
+  table.push_back(choice(
+      group, "reduced", "dtype of reduced gradients", [](auto& c) -> auto& { return c.reduced; }, dtypes));
+  table.push_back(choice(group, "recompute", "of activations in backward; unit keeps a unit's input only",
+                         [](auto& c) -> auto& { return c.recompute; }, {"none", "unit"}));
+  table.push_back(flag(
+      group, "verify", "compare each gathered set's checksum with its owners'",
+      [](auto& c) -> auto& { return c.verify; }));
 }
 
 void add_outputs(std::vector<Option>& table) {
@@ -254,16 +154,8 @@ void add_outputs(std::vector<Option>& table) {
   table.push_back(path(
       group, "events", "FILE", "raw allocator events; {rank} as above", [](auto& c) -> auto& { return c.events_path; },
       true));
-  Option quiet{group,
-               "quiet",
-               "",
-               "no progress line on stderr",
-               [](Config& config, std::string_view text) {
-                 config.quiet = parse_choice("quiet", text, {"false", "true"}) == 1;
-               },
-               [](const Config& config) { return Json(config.quiet); },
-               Option::Kind::flag};
-  table.push_back(std::move(quiet));
+  table.push_back(flag(
+      group, "quiet", "no progress line on stderr", [](auto& c) -> auto& { return c.quiet; }));
   const std::vector<std::string> levels{"trace", "debug", "info", "warn", "error", "off"};
   table.push_back({group, "log-level", "NAME", "on stderr: trace, debug, info, warn, error, off",
                    [=](Config& config, std::string_view text) {

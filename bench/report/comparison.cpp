@@ -13,11 +13,16 @@ namespace {
 
 constexpr const char* kDecisive = "seconds_per_step";
 
-bool equal(double a, double b, Equivalence equivalence) {
+bool equal(double a, double b, double tolerance) {
   if (std::isnan(a) && std::isnan(b)) return true;
-  if (equivalence == Equivalence::bitwise) return a == b;
-  return std::abs(a - b) <= kLossTolerance * std::max(std::abs(a), std::abs(b));
+  return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
 }
+
+bool shards_alike(const Config& config) {
+  return config.strategy == ShardStrategy::full_shard || config.strategy == ShardStrategy::shard_grad_op;
+}
+
+bool sends_bf16(const Config& config) { return config.gathered == DType::bf16 || config.reduced == DType::bf16; }
 
 }  // namespace
 
@@ -25,26 +30,33 @@ const char* name_of(Equivalence equivalence) noexcept {
   return equivalence == Equivalence::bitwise ? "bitwise" : "tolerance";
 }
 
-Equivalence equivalence_of(const std::vector<std::string>& changed_keys) {
-  constexpr std::array<std::string_view, 7> kRounding{"wrap",  "accumulation", "gathered",    "reduced",
-                                                      "shard", "ranks",        "host-threads"};
-  const bool rounds = std::any_of(changed_keys.begin(), changed_keys.end(), [&kRounding](const std::string& key) {
+Equivalence equivalence_of(const std::vector<std::string>& changed_keys, const Config& a, const Config& b) {
+  constexpr std::array<std::string_view, 6> kRounding{"wrap",    "accumulation", "gathered",
+                                                      "reduced", "ranks",        "host-threads"};
+  const bool rounds = std::any_of(changed_keys.begin(), changed_keys.end(), [&](const std::string& key) {
+    if (key == "shard") return !shards_alike(a) || !shards_alike(b);
     return std::find(kRounding.begin(), kRounding.end(), key) != kRounding.end();
   });
   return rounds ? Equivalence::tolerance : Equivalence::bitwise;
 }
 
-std::optional<std::string> first_difference(const Outcome& a, const Outcome& b, Equivalence equivalence) {
+double loss_tolerance_of(const Config& a, const Config& b) noexcept {
+  return sends_bf16(a) || sends_bf16(b) ? kBf16LossTolerance : kLossTolerance;
+}
+
+std::optional<std::string> first_difference(const Outcome& a, const Outcome& b, Equivalence equivalence,
+                                            double loss_tolerance) {
+  const double tolerance = equivalence == Equivalence::bitwise ? 0 : loss_tolerance;
   if (a.steps.size() != b.steps.size()) {
     return fmt::format("steps: {} in a, {} in b", a.steps.size(), b.steps.size());
   }
   for (std::size_t i = 0; i < a.steps.size(); ++i) {
-    if (!equal(a.steps[i].loss, b.steps[i].loss, equivalence)) {
+    if (!equal(a.steps[i].loss, b.steps[i].loss, tolerance)) {
       return fmt::format("loss of step {}: {:.9g} in a, {:.9g} in b", a.steps[i].step, a.steps[i].loss,
                          b.steps[i].loss);
     }
     if (equivalence == Equivalence::tolerance) continue;
-    if (!equal(a.steps[i].gradient_norm, b.steps[i].gradient_norm, equivalence)) {
+    if (!equal(a.steps[i].gradient_norm, b.steps[i].gradient_norm, 0)) {
       return fmt::format("gradient norm of step {}: {:.9g} in a, {:.9g} in b", a.steps[i].step,
                          a.steps[i].gradient_norm, b.steps[i].gradient_norm);
     }

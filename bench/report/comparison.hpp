@@ -1,5 +1,6 @@
 #pragma once
 
+#include "options/config.hpp"
 #include "report/rank_json.hpp"
 #include "report/statistics.hpp"
 #include "run/rank_record.hpp"
@@ -18,15 +19,19 @@ struct Outcome {
   std::uint32_t parameters_crc32c = 0;
 };
 
-/// `bitwise`: every loss, norm and the parameters' checksum must be equal. `tolerance`: losses within kLossTolerance.
+/// `bitwise`: every loss, norm and the parameters' checksum must be equal. `tolerance`: losses within a relative bound.
 enum class Equivalence : std::uint8_t { bitwise, tolerance };
-inline constexpr double kLossTolerance = 1e-3;  ///< Relative; of f32 sums in another order over tens of steps.
+inline constexpr double kLossTolerance = 1e-3;      ///< Of f32 sums in another order over tens of steps.
+inline constexpr double kBf16LossTolerance = 1e-2;  ///< Where an arm sends bf16, which has 8 bits of mantissa.
 
 [[nodiscard]] const char* name_of(Equivalence equivalence) noexcept;
-/// DESIGN section 5: keys that change rounding make it `tolerance`.
-[[nodiscard]] Equivalence equivalence_of(const std::vector<std::string>& changed_keys);
+/// Keys that change rounding make it `tolerance`: shard does, but for full_shard against shard_grad_op.
+[[nodiscard]] Equivalence equivalence_of(const std::vector<std::string>& changed_keys, const Config& a,
+                                         const Config& b);
+[[nodiscard]] double loss_tolerance_of(const Config& a, const Config& b) noexcept;
 /// What differs first, in words; none where the arms are equivalent.
-[[nodiscard]] std::optional<std::string> first_difference(const Outcome& a, const Outcome& b, Equivalence equivalence);
+[[nodiscard]] std::optional<std::string> first_difference(const Outcome& a, const Outcome& b, Equivalence equivalence,
+                                                          double loss_tolerance = kLossTolerance);
 
 /// One arm over its measured rounds: one figure a round, by the name of its ratio.
 struct ArmFigures {

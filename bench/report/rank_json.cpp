@@ -224,8 +224,7 @@ Json availability_json(const std::vector<Json>& ranks) {
   }
   return {{"visits", known_or_null(known, visits)},
           {"late", known_or_null(known, late)},
-          {"min_slack_seconds", known_or_null(known, slack)},
-          {"checksums_ok", nullptr}};
+          {"min_slack_seconds", known_or_null(known, slack)}};
 }
 
 }  // namespace headroom::bench

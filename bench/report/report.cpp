@@ -1,21 +1,17 @@
 #include "report/report.hpp"
 
 #include "options/json_text.hpp"
+#include "report/limiter_json.hpp"
 #include "report/statistics.hpp"
 #include "runtime/shard/consensus.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace headroom::bench {
 namespace {
-
-std::vector<std::string> unit_names(const ParameterManager& parameters) {
-  std::vector<std::string> names;
-  for (int unit = 0; unit < parameters.unit_count(); ++unit) names.push_back(parameters.layout(unit).unit);
-  return names;
-}
 
 /// Every rank's record, on rank 0. Collective.
 std::vector<Json> gather_records(Communicator& control, const Json& mine) {
@@ -27,27 +23,57 @@ std::vector<Json> gather_records(Communicator& control, const Json& mine) {
   return ranks;
 }
 
-Json model_json(const ParameterManager& parameters) {
+/// Shards are f32 masters; full_bytes is what a gather brings, in the dtype that it has.
+Json model_json(const ParameterManager& parameters, const Config& config, int world) {
+  const bool gathers = config.shard_ranks(world) > 1;
+  const auto element = static_cast<std::int64_t>(size_of(DType::f32));
+  const auto gathered = static_cast<std::int64_t>(size_of(gathers ? config.gathered : DType::f32));
   Json json{{"parameters", parameters.parameter_count()}, {"units", Json::array()}};
   for (int unit = 0; unit < parameters.unit_count(); ++unit) {
     const FlatLayout& layout = parameters.layout(unit);
-    const auto element = static_cast<std::int64_t>(size_of(DType::f32));
     json["units"].push_back({{"name", layout.unit},
                              {"parameters", layout.numel},
                              {"shard_bytes", layout.shard_numel * element},
-                             {"full_bytes", layout.padded_numel * element}});
+                             {"full_bytes", layout.padded_numel * gathered}});
   }
   return json;
 }
 
-Json schedule_json(const Schedule& schedule) {
-  const ScheduleBound bound = schedule.bound();
-  return {{"hash", fmt::format("{:016x}", schedule.hash())},
-          {"text", schedule.text()},
+/// Of all paths whose visits are known: the text of each, the largest of their bounds. The hash is that of the only
+/// one.
+Json schedule_json(const ParameterManager& parameters) {
+  std::optional<ScheduleBound> bound;
+  std::string text;
+  Json hash = nullptr;
+  Json paths = Json::array();
+  const std::vector<PathStatus> statuses = parameters.paths();
+  for (const PathStatus& path : statuses) {
+    const bool is_known = path.prefetch_off.empty();
+    Json path_hash = nullptr;
+    if (is_known) {
+      const Schedule& schedule = parameters.schedule(path.name);
+      const ScheduleBound mine = schedule.bound();
+      if (!bound) bound.emplace();
+      bound->parameter_sets = std::max(bound->parameter_sets, mine.parameter_sets);
+      bound->gradient_sets = std::max(bound->gradient_sets, mine.gradient_sets);
+      bound->communication_bytes = std::max(bound->communication_bytes, mine.communication_bytes);
+      text += (statuses.size() > 1 ? "# path " + path.name + "\n" : "") + schedule.text();
+      path_hash = fmt::format("{:016x}", schedule.hash());
+    }
+    if (statuses.size() == 1) hash = path_hash;
+    paths.push_back({{"name", path.name},
+                     {"declared", path.declared},
+                     {"steps", path.steps},
+                     {"prefetch_off", is_known ? Json(nullptr) : Json(path.prefetch_off)},
+                     {"hash", path_hash}});
+  }
+  return {{"hash", hash},
+          {"text", bound ? Json(text) : Json(nullptr)},
           {"bound",
-           {{"parameter_sets", bound.parameter_sets},
-            {"gradient_sets", bound.gradient_sets},
-            {"communication_bytes", bound.communication_bytes}}}};
+           {{"parameter_sets", bound ? Json(bound->parameter_sets) : Json(nullptr)},
+            {"gradient_sets", bound ? Json(bound->gradient_sets) : Json(nullptr)},
+            {"communication_bytes", bound ? Json(bound->communication_bytes) : Json(nullptr)}}},
+          {"paths", paths}};
 }
 
 Json steps_json(const std::vector<StepRecord>& steps) {
@@ -82,24 +108,6 @@ Json floating_point_json(const Run& run, double seconds, const std::vector<Json>
   return json;
 }
 
-/// With planned buffers the limit of gathers holds nothing: the order of the schedule already does.
-Json limiter_json(const Config& config, int world, const std::vector<Json>& ranks) {
-  Json bounds = Json::array();
-  if (world > 1 && config.prefetch.limit_reduce_scatters) {
-    bounds.push_back(fmt::format("full gradients whose reduction was issued: {} (limit-reduce-scatters)",
-                                 *config.prefetch.limit_reduce_scatters));
-  }
-  const Json waits = mean_of(ranks, "/limiter/waits");
-  return {
-      {"active", false},
-      {"bounds", bounds},
-      {"does_not_bound",
-       {"gathered parameters: with planned buffers limit-all-gathers is skipped, and the schedule's order is the bound",
-        "activations and workspaces", "gradient shards and optimizer state", "bytes outside the allocator"}},
-      {"waits", waits.is_null() ? waits : Json(static_cast<std::int64_t>(waits.get<double>()))},
-      {"waited_seconds", mean_of(ranks, "/limiter/waited_seconds")}};
-}
-
 /// The steps that every rank's means count, and the records that all ranks lost.
 Json trace_json(const std::vector<Json>& ranks) {
   std::int64_t steps = ranks.front().at("measured_steps").get<std::int64_t>();
@@ -111,7 +119,21 @@ Json trace_json(const std::vector<Json>& ranks) {
   return {{"measured_steps", steps}, {"dropped_records", dropped}};
 }
 
+/// A checksum that is not its owner's ends the run: a report with comparisons on every rank says that all were equal.
+Json checksums_ok(const std::vector<Json>& ranks) {
+  const bool compared = std::all_of(ranks.begin(), ranks.end(), [](const Json& rank) {
+    return rank.at("checksums_compared").get<std::uint64_t>() > 0;
+  });
+  return compared ? Json(true) : Json(nullptr);
+}
+
 }  // namespace
+
+std::vector<std::string> unit_names(const ParameterManager& parameters) {
+  std::vector<std::string> names;
+  for (int unit = 0; unit < parameters.unit_count(); ++unit) names.push_back(parameters.layout(unit).unit);
+  return names;
+}
 
 std::vector<double> measured_seconds(const std::vector<StepRecord>& steps) {
   const std::int64_t first = first_measured_step(static_cast<std::int64_t>(steps.size()));
@@ -128,7 +150,9 @@ Json seconds_per_step_json(const std::vector<double>& seconds) {
 Json make_report(const ReportHeader& header, Run& run, const std::vector<StepRecord>& steps, const RankRecord& record,
                  const Job& job, Communicator& control) {
   const ParameterManager& parameters = run.parameters();
-  const std::vector<Json> ranks = gather_records(control, to_json(record, unit_names(parameters)));
+  Json mine = to_json(record, unit_names(parameters));
+  mine["checksums_compared"] = parameters.checksums_compared();
+  const std::vector<Json> ranks = gather_records(control, mine);
   if (control.rank() != 0) return nullptr;
   const std::vector<double> seconds = measured_seconds(steps);
   const double median = quantile(seconds, 0.5);
@@ -139,8 +163,8 @@ Json make_report(const ReportHeader& header, Run& run, const std::vector<StepRec
   report["device"] = job.device().name();
   report["world"] = job.world();
   report["config"] = to_json(run.config());
-  report["model"] = model_json(parameters);
-  report["schedule"] = schedule_json(parameters.schedule());
+  report["model"] = model_json(parameters, run.config(), job.world());
+  report["schedule"] = schedule_json(parameters);
   report["steps"] = steps_json(steps);
   report["tokens_per_second"] = static_cast<double>(run.tokens_per_step()) / median;
   report["seconds_per_step"] = seconds_per_step_json(seconds);
@@ -151,6 +175,7 @@ Json make_report(const ReportHeader& header, Run& run, const std::vector<StepRec
   report["device_idle_seconds"] = mean_of(ranks, "/times/device_idle");
   report["critical_path"] = critical_path_json(ranks);
   report["availability"] = availability_json(ranks);
+  report["availability"]["checksums_ok"] = checksums_ok(ranks);
   report["limiter"] = limiter_json(run.config(), job.world(), ranks);
   report["recovery"] = {{"aborted_steps", 0}, {"retries", 0}, {"causes", Json::array()}};
   report["parameters_crc32c"] = fmt::format("{:08x}", run.crc32c());

@@ -22,6 +22,9 @@ struct ReportHeader {
 [[nodiscard]] Json make_report(const ReportHeader& header, Run& run, const std::vector<StepRecord>& steps,
                                const RankRecord& record, const Job& job, Communicator& control);
 
+/// By the units' indices.
+[[nodiscard]] std::vector<std::string> unit_names(const ParameterManager& parameters);
+
 /// {"median", "p10", "p90"} of the measured steps' seconds; null without steps.
 [[nodiscard]] Json seconds_per_step_json(const std::vector<double>& seconds);
 /// The seconds of the steps that statistics count.
