@@ -15,9 +15,8 @@ using Json = nlohmann::ordered_json;
 
 std::string table_head(const CommandLine& line, const Job& job) {
   return fmt::format(
-      "{} ranks ({}), {}, median of {}; every result verified. algbw and busbw as in nccl-tests; share: busbw over "
-      "what "
-      "each rank copies in its own memory, all at once\n"
+      "{} ranks ({}), {}, median of {}; every result verified\n"
+      "algbw, busbw: as in nccl-tests; memcpy: the busbw of ranks that copy as much in their own memory, all at once\n"
       "{:<15} {:>12} {:>12} {:>11} {:>11} {:>12} {:>7}\n",
       job.world(), job.launcher(), headroom::name_of(line.comm.dtype), line.comm.repeats, "collective", "bytes", "us",
       "algbw GB/s", "busbw GB/s", "memcpy GB/s", "share");
@@ -25,9 +24,11 @@ std::string table_head(const CommandLine& line, const Job& job) {
 
 std::string table_line(const CommRow& row) {
   constexpr double kGiga = 1e9;
-  return fmt::format("{:<15} {:>12} {:>12.1f} {:>11.3f} {:>11.3f} {:>12.3f} {:>7}\n", name_of(row.collective),
-                     row.bytes, row.seconds * 1e6, row.algbw / kGiga, row.busbw / kGiga, row.memcpy / kGiga,
-                     row.share ? fmt::format("{:.3f}", *row.share) : std::string("-"));
+  const auto known = [](bool is_known, double value) { return is_known ? fmt::format("{:.3f}", value) : "-"; };
+  const double limit = row.memcpy.value_or(1);
+  return fmt::format("{:<15} {:>12} {:>12.1f} {:>11.3f} {:>11.3f} {:>12} {:>7}\n", name_of(row.collective), row.bytes,
+                     row.seconds * 1e6, row.algbw / kGiga, row.busbw / kGiga,
+                     known(row.memcpy.has_value(), limit / kGiga), known(row.memcpy.has_value(), row.busbw / limit));
 }
 
 Json row_json(const CommRow& row) {
@@ -36,8 +37,8 @@ Json row_json(const CommRow& row) {
           {"seconds", row.seconds},
           {"algbw", row.algbw},
           {"busbw", row.busbw},
-          {"memcpy", row.memcpy},
-          {"share_of_memcpy", row.share ? Json(*row.share) : Json(nullptr)},
+          {"memcpy", row.memcpy ? Json(*row.memcpy) : Json(nullptr)},
+          {"share_of_memcpy", row.memcpy ? Json(row.busbw / *row.memcpy) : Json(nullptr)},
           {"verified", true}};
 }
 

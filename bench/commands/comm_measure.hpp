@@ -22,8 +22,9 @@ struct CommRow {
   std::size_t bytes = 0;  ///< Of the larger buffer.
   double seconds = 0;     ///< Median over the repeats; of each, the slowest rank's.
   double algbw = 0, busbw = 0;
-  double memcpy = 0;                 ///< What each rank copies a second in its own memory, all ranks at once.
-  std::optional<double> share = {};  ///< busbw / memcpy; none on one rank.
+  /// The busbw of ranks that just copy, in their own memory and all at once, the bytes that the collective has to bring
+  /// them: the best repeat. None on one rank.
+  std::optional<double> memcpy = {};
 };
 
 /// Measures one rank's collectives. Every rank makes the same calls.
@@ -42,8 +43,10 @@ class CommBench {
   };
   [[nodiscard]] Buffers make_buffers(std::size_t bytes) const;
   void enqueue(Collective collective, const Buffers& buffers) const;
+  void copy(Collective collective, const Buffers& buffers) const;
   void verify(Collective collective, const Buffers& buffers) const;
-  [[nodiscard]] double median_seconds(std::size_t bytes, const std::function<void()>& enqueue) const;
+  [[nodiscard]] std::vector<double> seconds(std::size_t bytes, const std::function<void()>& enqueue) const;
+  [[nodiscard]] CommRow measure(Collective collective, const Buffers& buffers) const;
 
   Communicator& control_;
   int repeats_;

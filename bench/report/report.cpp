@@ -39,6 +39,15 @@ Json model_json(const ParameterManager& parameters, const Config& config, int wo
   return json;
 }
 
+/// Without the path that a manager has unasked, where the model takes others.
+std::vector<PathStatus> paths_of(const ParameterManager& parameters) {
+  std::vector<PathStatus> paths = parameters.paths();
+  const auto is_unused = [](const PathStatus& path) { return path.name == "default" && path.steps == 0; };
+  const auto unused = std::find_if(paths.begin(), paths.end(), is_unused);
+  if (paths.size() > 1 && unused != paths.end()) paths.erase(unused);
+  return paths;
+}
+
 /// Of all paths whose visits are known: the text of each, the largest of their bounds. The hash is that of the only
 /// one.
 Json schedule_json(const ParameterManager& parameters) {
@@ -46,7 +55,7 @@ Json schedule_json(const ParameterManager& parameters) {
   std::string text;
   Json hash = nullptr;
   Json paths = Json::array();
-  const std::vector<PathStatus> statuses = parameters.paths();
+  const std::vector<PathStatus> statuses = paths_of(parameters);
   for (const PathStatus& path : statuses) {
     const bool is_known = path.prefetch_off.empty();
     Json path_hash = nullptr;
