@@ -64,6 +64,9 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<Setting>{{"backward-prefetch", "post"}, {"limit-reduce-scatters", "1"}},
         std::vector<Setting>{{"backward-prefetch", "pre"}, {"keep-after-forward", "all"}},
         std::vector<Setting>{{"backward-prefetch", "post"}, {"keep-after-forward", "last"}},
+        std::vector<Setting>{{"recompute", "unit"}}, std::vector<Setting>{{"shard", "shard_grad_op"}},
+        std::vector<Setting>{{"communicators", "1"}, {"verify", "true"}},
+        std::vector<Setting>{{"buffers", "observed"}, {"limit-all-gathers", "1"}},
         std::vector<Setting>{{"backward-prefetch", "pre"}, {"executor", "seeded"}, {"executor-seed", "5"}}));
 
 /// The exit code of each rank that fails to make, or to run, `config`; 0 where it does not fail.
@@ -92,11 +95,13 @@ class EqualUnits final : public Workload {
  public:
   explicit EqualUnits(int units, std::int64_t width) : units_(units), width_(width) {}
 
-  void add_units(ParameterManager& parameters) override {
+  [[nodiscard]] std::vector<UnitSpec> units() const override {
+    std::vector<UnitSpec> units;
     for (int unit = 0; unit < units_; ++unit) {
-      parameters.add_unit("layer" + std::to_string(unit),
-                          {{"weight", {width_, width_}, normal(0.1F)}, {"bias", {width_}, constant(0)}});
+      units.push_back({std::string("layer").append(std::to_string(unit)),
+                       {{"weight", {width_, width_}, normal(0.1F)}, {"bias", {width_}, constant(0)}}});
     }
+    return units;
   }
   void run(StepTransaction& step, const MicroBatch& batch, const TensorSource& tensors) override {
     const std::int64_t rows = batch.shape.tokens();
@@ -171,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(PartOfAPageAndSeveral, RunOfEqualUnits, testing::Values
 class FailingUnits final : public Workload {
  public:
   FailingUnits(int rank, std::function<void()> fail) : rank_(rank), fail_(std::move(fail)) {}
-  void add_units(ParameterManager& parameters) override { units_.add_units(parameters); }
+  [[nodiscard]] std::vector<UnitSpec> units() const override { return units_.units(); }
   void run(StepTransaction& step, const MicroBatch& batch, const TensorSource& tensors) override {
     if (rank_ == 1 && ++steps_ == 2) fail_();
     units_.run(step, batch, tensors);
@@ -216,7 +221,7 @@ TEST(Run, ExceptionOfOneRank_AbortsTheStepOnAll) {
 /// Equal units whose second step leaves no room in the trace.
 class TalkativeUnits final : public Workload {
  public:
-  void add_units(ParameterManager& parameters) override { units_.add_units(parameters); }
+  [[nodiscard]] std::vector<UnitSpec> units() const override { return units_.units(); }
   void run(StepTransaction& step, const MicroBatch& batch, const TensorSource& tensors) override {
     units_.run(step, batch, tensors);
     if (++steps_ != fill_at_) return;
