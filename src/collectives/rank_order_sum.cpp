@@ -12,12 +12,21 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 8;
 
+// What is summed, of an element as it is stored: bf16 (as its bits) in f32.
+float widened(float value) noexcept { return value; }
+double widened(double value) noexcept { return value; }
+float widened(std::uint16_t bits) noexcept { return from_bf16(bits); }
+
+void store(float sum, float& out) noexcept { out = sum; }
+void store(double sum, double& out) noexcept { out = sum; }
+void store(float sum, std::uint16_t& out) noexcept { out = to_bf16(sum); }
+
 template <class T, std::size_t... Rank>
 void sum_fixed(const std::byte* const* chunks, T* out, std::size_t numel, std::index_sequence<Rank...>) noexcept {
   const std::array<const T*, sizeof...(Rank)> in{reinterpret_cast<const T*>(chunks[Rank])...};
   // `out` is one of the inputs or apart from all of them, so no iteration reads what another one wrote.
 #pragma GCC ivdep
-  for (std::size_t i = 0; i < numel; ++i) out[i] = (... + in[Rank][i]);
+  for (std::size_t i = 0; i < numel; ++i) store((... + widened(in[Rank][i])), out[i]);
 }
 
 template <class T>
@@ -53,14 +62,8 @@ void sum_many(std::span<const std::byte* const> chunks, T* out, std::size_t nume
   }
 }
 
-template <class T>
-void sum(std::span<const std::byte* const> chunks, T* out, std::size_t numel) noexcept {
-  if (chunks.size() <= kMostAtOnce) return sum_some(chunks, out, numel);
-  sum_many(chunks, out, numel);
-}
-
-/// Block by block in f32, because a sum must be rounded once; so `out` may be one of the chunks here too.
-void sum_bf16(std::span<const std::byte* const> chunks, std::uint16_t* out, std::size_t numel) noexcept {
+/// The same in f32, because a sum must be rounded once.
+void sum_many(std::span<const std::byte* const> chunks, std::uint16_t* out, std::size_t numel) noexcept {
   std::array<float, 1024> block;
   for (std::size_t begin = 0; begin < numel; begin += block.size()) {
     const std::size_t count = std::min(block.size(), numel - begin);
@@ -74,13 +77,19 @@ void sum_bf16(std::span<const std::byte* const> chunks, std::uint16_t* out, std:
   }
 }
 
+template <class T>
+void sum(std::span<const std::byte* const> chunks, T* out, std::size_t numel) noexcept {
+  if (chunks.size() <= kMostAtOnce) return sum_some(chunks, out, numel);
+  sum_many(chunks, out, numel);
+}
+
 }  // namespace
 
 void sum_in_rank_order(DType dtype, std::span<const std::byte* const> chunks, std::byte* out,
                        std::size_t numel) noexcept {
   if (numel == 0 || (chunks.size() == 1 && chunks.front() == out)) return;
   if (dtype == DType::f64) return sum(chunks, reinterpret_cast<double*>(out), numel);
-  if (dtype == DType::bf16) return sum_bf16(chunks, reinterpret_cast<std::uint16_t*>(out), numel);
+  if (dtype == DType::bf16) return sum(chunks, reinterpret_cast<std::uint16_t*>(out), numel);
   sum(chunks, reinterpret_cast<float*>(out), numel);
 }
 

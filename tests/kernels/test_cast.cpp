@@ -37,11 +37,8 @@ TEST_F(Cast, EveryBf16_WidensExactlyAndComesBack) {
   for (std::size_t i = 0; i < back.values.size(); ++i) {
     const std::uint16_t half = patterns.values[i];
     ASSERT_EQ(std::bit_cast<std::uint32_t>(wide.values[i]), std::uint32_t{half} << 16U);
-    if (is_nan(half)) {
-      ASSERT_TRUE(is_nan(back.values[i])) << half;
-    } else {
-      ASSERT_EQ(back.values[i], half);
-    }
+    const bool same = is_nan(half) ? is_nan(back.values[i]) : back.values[i] == half;
+    ASSERT_TRUE(same) << half << " came back as " << back.values[i];
   }
 }
 
@@ -61,11 +58,9 @@ TEST_F(Cast, BetweenTwoBf16_RoundsToTheNearerOne_TiesToEven) {
     for (std::uint32_t i = 0; i < kPatterns; ++i) wide.values[i] = of_bits((i << 16U) | low);
     const Halves halves = narrowed(wide);
     for (std::size_t i = 0; i < halves.values.size(); ++i) {
-      if (std::isnan(wide.values[i])) {
-        ASSERT_TRUE(is_nan(halves.values[i])) << i << " " << low;
-      } else {
-        ASSERT_EQ(halves.values[i], nearest(wide.values[i])) << i << " " << low;
-      }
+      const float value = wide.values[i];
+      const bool right = std::isnan(value) ? is_nan(halves.values[i]) : halves.values[i] == nearest(value);
+      ASSERT_TRUE(right) << value << " became " << halves.values[i];
     }
   }
 }
