@@ -63,20 +63,17 @@ std::vector<Case> cases_of_numbers() {
 
 std::vector<Case> cases_of_names() {
   std::vector<Case> cases;
-  for (const char* option : {"device", "executor", "workload", "order", "shard", "backward-prefetch", "buffers",
-                             "communicators", "host-threads", "accumulation", "gathered", "reduced", "log-level"})
+  for (const char* option :
+       {"device", "executor", "workload", "branches", "order", "shard", "wrap", "backward-prefetch", "buffers",
+        "communicators", "host-threads", "accumulation", "gathered", "reduced", "recompute", "log-level"})
     for (const char* value : {"", "other", "NONE"})
       cases.push_back({small({std::string("--") + option + "=" + value}), std::string("--") + option});
   // What a later version may have is not there yet, and says so.
-  for (const char* setting :
-       {"device=cuda", "device=simulated", "workload=irregular", "workload=branching", "shard=shard_grad_op",
-        "shard=no_shard", "shard=hybrid(2)", "buffers=observed", "communicators=1", "host-threads=2",
-        "accumulation=full", "gathered=bf16", "reduced=bf16"})
+  for (const char* setting : {"device=cuda", "device=simulated", "host-threads=2", "communicators=3"})
     cases.push_back({small({std::string("--") + setting}), std::string("--") + setting});
   for (Case& later : cases) later.says = later.says.substr(0, later.says.find('='));
-  for (const char* option :
-       {"budget=1GiB", "wrap=block", "verify", "fault=x", "checkpoint=/tmp/x", "save-every=1", "resume", "keep=2",
-        "report=x.html", "snapshot=x", "recompute=unit", "sweep=seq=1", "no-such-option", "se=8"})
+  for (const char* option : {"budget=1GiB", "fault=x", "checkpoint=/tmp/x", "save-every=1", "resume", "keep=2",
+                             "report=x.html", "snapshot=x", "sweep=seq=1", "no-such-option", "se=8"})
     cases.push_back({small({std::string("--") + option}), "an option that exists"});
   for (const char* value : {"", ",", "h.0,", "h.9", "h.0,,h.0", "ALL"})
     cases.push_back({small({std::string("--keep-after-forward=") + value}), "--keep-after-forward"});
@@ -100,7 +97,7 @@ std::vector<Case> cases_of_shapes() {
 
 std::vector<Case> cases_of_commands() {
   return {
-      {{}, "train, ab or schedule"},
+      {{}, "train, ab, schedule or comm"},
       {{"retrain"}, "retrain"},
       {{"--seq", "8", "train"}, "--seq"},
       {{"train", "more"}, "more"},
@@ -117,7 +114,46 @@ std::vector<Case> cases_of_commands() {
       {{"schedule", "--units=-3"}, "--units"},
       {{"schedule", "--units=3", "--keep-after-forward=3"}, "--keep-after-forward"},
       {{"schedule", "--json=x"}, "an option that exists"},
+      {{"schedule", "--workload=branching", "--branches=data"}, "--branches"},
+      {{"comm", "--from=0"}, "--from"},
+      {{"comm", "--to=1KiB"}, "--to"},
+      {{"comm", "--to=1TiB"}, "--to"},
+      {{"comm", "--dtype=f64"}, "--dtype"},
+      {{"comm", "--repeats=0"}, "--repeats"},
+      {{"comm", "--layers=2"}, "an option that exists"},
   };
+}
+
+/// Options that are fine alone.
+std::vector<Case> cases_of_combinations() {
+  const std::string gpt_only = ": expected --workload gpt, found another workload";
+  std::vector<Case> cases{
+      {small({"--shard=hybrid(3)", "--ranks=4"}),
+       "expected groups that divide the world of 4 ranks, found groups of 3"},
+      {small({"--shard=hybrid(4)", "--ranks=2"}),
+       "expected groups that divide the world of 2 ranks, found groups of 4"},
+      {small({"--shard=hybrid(2)"}), "expected full_shard or no_shard on one rank, found groups of 2"},
+      {small({"--shard=hybrid(1)", "--ranks=2"}), "that is no_shard"},
+      {{"schedule", "--shard=hybrid(2)", "--ranks=3"}, "expected groups that divide the world of 3 ranks"},
+      {{"ab", "--ranks=2", "--b=shard=hybrid(3)"}, "expected groups that divide the world of 2 ranks"},
+      {small({"--shard=no_shard", "--gathered=bf16"}), "--gathered (rank 0): expected f32 with --shard no_shard"},
+      {small({"--shard=no_shard", "--keep-after-forward=h.0"}), "--keep-after-forward (rank 0): expected none with"},
+      {small({"--wrap=2"}), "--wrap (rank 0): expected at most --layers 1 blocks a unit, found 2"},
+      {{"train", "--init", kTiny, "--seq=8", "--wrap=3"}, "expected at most --layers 2 blocks a unit, found 3"},
+      {small({"--wrap=half", "--keep-after-forward=h.0"}), "units of the model (embedding ... h.0.mlp), found 'h.0'"},
+      {small({"--workload=irregular", "--keep-after-forward=h.0"}), "--keep-after-forward"},
+      {small({"--workload=irregular", "--wrap=half"}), "--wrap (rank 0)" + gpt_only},
+      {small({"--workload=branching", "--export=x"}), "--export (rank 0)" + gpt_only},
+      {{"train", "--workload=irregular", "--init", kTiny, "--seq=8"}, "--init (rank 0)" + gpt_only},
+      {small({"--branches=learned"}), "--branches (rank 0): expected --workload branching"},
+      {small({"--workload=irregular", "--branches=data"}), "--branches (rank 0): expected --workload branching"},
+  };
+  for (const char* value : {"hybrid", "hybrid()", "hybrid(0)", "hybrid(x)", "hybrid(2", "hybrid(-2)", "hybrid(2) "})
+    cases.push_back({small({std::string("--shard=") + value}), "no_shard or hybrid(N)"});
+  for (const char* value : {"0", "-1", "1.5", "blocks"})
+    cases.push_back(
+        {small({std::string("--wrap=") + value}), "--wrap (rank 0): expected block, half, or a whole number"});
+  return cases;
 }
 
 std::vector<Case> cases_of_files(const TemporaryFolder& folder) {
@@ -179,6 +215,8 @@ TEST(BadInput, Shapes_AreRefused) { expect_all_refused(cases_of_shapes(), {}); }
 
 TEST(BadInput, Commands_AreRefused) { expect_all_refused(cases_of_commands(), {}); }
 
+TEST(BadInput, OptionsThatDoNotGoTogether_AreRefused) { expect_all_refused(cases_of_combinations(), {}); }
+
 TEST(BadInput, Files_AreRefused) {
   const TemporaryFolder folder;
   expect_all_refused(cases_of_files(folder), {});
@@ -195,6 +233,7 @@ TEST(BadInput, UnderMpi_IsOneErrorOfAllRanks) {
   const TemporaryFolder folder;
   const std::vector<Case> files = cases_of_files(folder);
   std::vector<Case> cases{{small({"--seq=0"}), "--seq"}, {small({"--ranks=2"}), "--ranks"}};
+  cases.push_back({small({"--shard=hybrid(3)"}), "groups that divide the world of 2 ranks"});
   cases.insert(cases.end(), {files[1], files[9], files[14], files[16], files[18], files.back()});
   for (const Case& bad : cases) {
     SCOPED_TRACE(text_of(bad.arguments));

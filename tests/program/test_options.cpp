@@ -42,6 +42,16 @@ TEST(Options, WithoutArguments_HaveTheContractsDefaults) {
   EXPECT_EQ(json["clip"], 1.0);
   EXPECT_EQ(json["order"], "shuffled");
   EXPECT_EQ(json["shard"], "full_shard");
+  EXPECT_EQ(json["workload"], "gpt");
+  EXPECT_EQ(json["branches"], "known");
+  EXPECT_EQ(json["wrap"], "block");
+  EXPECT_EQ(json["buffers"], "planned");
+  EXPECT_EQ(json["communicators"], 2);
+  EXPECT_EQ(json["accumulation"], "sharded");
+  EXPECT_EQ(json["gathered"], "f32");
+  EXPECT_EQ(json["reduced"], "f32");
+  EXPECT_EQ(json["recompute"], "none");
+  EXPECT_EQ(json["verify"], false);
   EXPECT_EQ(json["backward-prefetch"], "pre");
   EXPECT_EQ(json["forward-prefetch"], 1);
   EXPECT_EQ(json["limit-all-gathers"], 2);
@@ -52,18 +62,7 @@ TEST(Options, WithoutArguments_HaveTheContractsDefaults) {
   EXPECT_TRUE(json["memory-limit"].is_null());
 }
 
-// The table is the only place that knows an option: what it prints must be what it reads.
-TEST(Options, ResolvedSpelling_ReadsBackAsTheSameConfig) {
-  const Config config = make_config({{"limit-all-gathers", "off"},
-                                     {"keep-after-forward", "h.0,h.3"},
-                                     {"lr", "0.005"},
-                                     {"memory-limit", "3GiB"},
-                                     {"deadline", "2.5"},
-                                     {"executor", "seeded"},
-                                     {"data", "/b"},
-                                     {"data", "/a"},
-                                     {"quiet", "true"}});
-  const nlohmann::ordered_json json = to_json(config);
+std::vector<Setting> settings_of(const nlohmann::ordered_json& json) {
   std::vector<Setting> settings;
   for (const auto& item : json.items()) {
     if (item.value().is_null()) continue;
@@ -74,8 +73,82 @@ TEST(Options, ResolvedSpelling_ReadsBackAsTheSameConfig) {
           {item.key(), item.value().is_string() ? item.value().get<std::string>() : item.value().dump()});
     }
   }
-  EXPECT_EQ(to_json(make_config(settings)), json);
+  return settings;
+}
+
+// The table is the only place that knows an option: what it prints must be what it reads.
+TEST(Options, ResolvedSpelling_ReadsBackAsTheSameConfig) {
+  const Config config = make_config({{"limit-all-gathers", "off"},
+                                     {"keep-after-forward", "h.0.attn,h.3.mlp"},
+                                     {"lr", "0.005"},
+                                     {"memory-limit", "3GiB"},
+                                     {"deadline", "2.5"},
+                                     {"executor", "seeded"},
+                                     {"data", "/b"},
+                                     {"data", "/a"},
+                                     {"quiet", "true"},
+                                     {"shard", "hybrid(2)"},
+                                     {"wrap", "half"},
+                                     {"buffers", "observed"},
+                                     {"communicators", "1"},
+                                     {"accumulation", "full"},
+                                     {"gathered", "bf16"},
+                                     {"reduced", "bf16"},
+                                     {"recompute", "unit"},
+                                     {"verify", "true"}});
+  const nlohmann::ordered_json json = to_json(config);
+  EXPECT_EQ(to_json(make_config(settings_of(json))), json);
   EXPECT_EQ(config.memory_limit_bytes, std::size_t{3} << 30);
+  EXPECT_EQ(json["shard"], "hybrid(2)");
+  EXPECT_EQ(json["wrap"], "half");
+  EXPECT_EQ(json["verify"], true);
+}
+
+TEST(Options, EveryChoice_ReadsBackAsItself) {
+  const std::vector<Setting> cases{{"shard", "full_shard"}, {"shard", "shard_grad_op"}, {"shard", "no_shard"},
+                                   {"shard", "hybrid(3)"},  {"wrap", "block"},          {"wrap", "half"},
+                                   {"wrap", "3"},           {"workload", "irregular"},  {"workload", "branching"},
+                                   {"gathered", "bf16"},    {"reduced", "bf16"},        {"recompute", "unit"}};
+  for (const Setting& setting : cases) {
+    const nlohmann::ordered_json json = to_json(make_config({setting}));
+    const nlohmann::ordered_json& value = json[setting.key];
+    EXPECT_EQ(value.is_string() ? value.get<std::string>() : value.dump(), setting.value);
+    EXPECT_EQ(to_json(make_config(settings_of(json))), json) << setting.key << "=" << setting.value;
+  }
+  EXPECT_TRUE(to_json(make_config({{"wrap", "3"}}))["wrap"].is_number());
+}
+
+TEST(Options, Strategy_DecidesTheGroups) {
+  const auto ranks = [](const char* shard) { return make_config({{"shard", shard}}).shard_ranks(12); };
+  EXPECT_EQ(ranks("full_shard"), 12);
+  EXPECT_EQ(ranks("shard_grad_op"), 12);
+  EXPECT_EQ(ranks("no_shard"), 1);
+  EXPECT_EQ(ranks("hybrid(3)"), 3);
+  const Config config = make_config({{"shard", "hybrid(3)"}, {"communicators", "1"}, {"deadline", "2.5"}});
+  const GroupOptions groups = config.group_options(12);
+  EXPECT_EQ(groups.shard_ranks, 3);
+  EXPECT_TRUE(groups.one_for_both);
+  EXPECT_EQ(groups.deadline, std::chrono::milliseconds(2500));
+}
+
+TEST(Options, ParameterOptions_HaveWhatWasGiven) {
+  const Config config = make_config({{"seed", "7"},
+                                     {"accumulate", "3"},
+                                     {"shard", "shard_grad_op"},
+                                     {"accumulation", "full"},
+                                     {"gathered", "bf16"},
+                                     {"reduced", "bf16"},
+                                     {"buffers", "observed"},
+                                     {"verify", "true"}});
+  const ParameterOptions options = config.parameter_options();
+  EXPECT_EQ(options.seed, 7U);
+  EXPECT_EQ(options.micro_batches, 3);
+  EXPECT_EQ(options.strategy, ShardStrategy::shard_grad_op);
+  EXPECT_EQ(options.accumulation, Accumulation::full);
+  EXPECT_EQ(options.gathered, DType::bf16);
+  EXPECT_EQ(options.reduced, DType::bf16);
+  EXPECT_EQ(options.buffers, Buffers::observed);
+  EXPECT_TRUE(options.verify);
 }
 
 TEST(Options, GivenTwice_TakeTheLastValue) {
@@ -125,6 +198,17 @@ TEST(Options, Ab_ReadsItsArms) {
   EXPECT_EQ(line.ab.rounds, 3);
   EXPECT_FALSE(line.ab.allow_many);
   EXPECT_EQ(parse({"ab", "--a", "seq=8", "--a", ""}).ab.a.size(), 0U);
+}
+
+TEST(Options, Comm_ReadsItsSizes) {
+  const CommOptions defaults = parse({"comm"}).comm;
+  EXPECT_EQ(defaults.from_bytes, std::size_t{64} << 10);
+  EXPECT_EQ(defaults.to_bytes, std::size_t{16} << 20);
+  const CommOptions given = parse({"comm", "--from=1000", "--to", "2MiB", "--dtype=bf16", "--repeats=3"}).comm;
+  EXPECT_EQ(given.from_bytes, 1000U);
+  EXPECT_EQ(given.to_bytes, std::size_t{2} << 20);
+  EXPECT_EQ(given.dtype, DType::bf16);
+  EXPECT_EQ(given.repeats, 3);
 }
 
 TEST(Options, Init_SetsTheModelsShape) {
