@@ -135,7 +135,7 @@ void Gpt::Pass::recompute(const UnitLease& unit, int block_unit) {
     tensors_.mark(unit.unit(), "backward", "recompute");
     const WideParameters weights = weights_of(unit, half - halves.begin);
     half_inner(context(unit, weights), std::move(input), half);
-    if (half + 1 < halves.end) input = half_output(context(unit, weights), half);
+    input = half + 1 < halves.end ? half_output(context(unit, weights), half) : Tensor{};
   }
 }
 

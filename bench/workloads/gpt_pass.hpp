@@ -23,7 +23,7 @@ class Gpt::Pass {
   [[nodiscard]] HalfContext context(const UnitLease& unit, const WideParameters& weights) const;
   [[nodiscard]] WideParameters weights_of(const UnitLease& unit, int index) const;
   [[nodiscard]] Tensor loss_workspace() const;
-  [[nodiscard]] kernels::CrossEntropy cross_entropy(TensorView wte, const Tensor& workspace) const;
+  [[nodiscard]] kernels::CrossEntropy cross_entropy(TensorView embedding, const Tensor& workspace) const;
   void half_inner(const HalfContext& self, Tensor input, int half);
   [[nodiscard]] Tensor half_output(const HalfContext& self, int half) const;
   void keep_input_only(int block_unit, int half);
