@@ -262,6 +262,14 @@ TEST(BadInput, OfOneRankAlone_IsItsErrorOnAll) {
   expect_refused(run_headroom_ranks({small({"--heads=3"}), small({})}), "--heads (rank 0)");
 }
 
+// The file that is checked is the one that will be written.
+TEST(Outputs, OfAnArm_AreCheckedUnderTheirOwnNames) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("x.b.json"));
+  expect_refused(run_headroom({"ab", "--trace", folder.path("x.json")}), "x.b.json (rank 0): expected a file, found");
+  expect_refused(run_headroom({"ab", "--events", folder.path("y"), "--json", folder.path("y.a")}), "another file");
+}
+
 TEST(Outputs, ThatExist_AreNotTouchedByTheCheck) {
   const TemporaryFolder folder;
   const std::string kept = folder.file("kept.json", "older");
