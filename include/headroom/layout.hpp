@@ -9,7 +9,8 @@
 
 namespace headroom {
 
-/// How a parameter begins: the same values at every world size, drawn by (seed, unit, parameter, element).
+/// How a parameter begins: the same values for every world size and wrapping, drawn by (seed, place in registration
+/// order, element).
 struct Initializer {
   float mean = 0, standard_deviation = 0;
 };

@@ -13,6 +13,16 @@ namespace detail {
 
 namespace {
 
+/// How many parameters the units before `index` have. Values are drawn by place in registration order, so that they do
+/// not depend on which parameters make a unit.
+std::uint64_t parameters_before(const ManagerState& state, int index) {
+  std::uint64_t count = 0;
+  for (int unit = 0; unit < index; ++unit) {
+    count += state.unit(unit).layout.parameters.size();
+  }
+  return count;
+}
+
 /// The whole shard: zero, padding included, then each parameter's own elements.
 void initialize_shard(ManagerState& state, int index) {
   const UnitState& unit = state.unit(index);
@@ -27,7 +37,7 @@ void initialize_shard(ManagerState& state, int index) {
     } else {
       kernels::fill_normal(view,
                            {.key = state.options.seed,
-                            .stream = stable_hash(unit.layout.unit + "/" + spec.name),
+                            .stream = parameters_before(state, index) + static_cast<std::uint64_t>(range.parameter),
                             .first_index = range.begin,
                             .mean = static_cast<double>(spec.initializer.mean),
                             .stddev = static_cast<double>(spec.initializer.standard_deviation)},
