@@ -64,7 +64,7 @@ MUTANTS = [
     ("a checksum is taken of the first owner only", GATHER, "for (int owner = 0; owner < ranks; ++owner) {",
      "for (int owner = 0; owner < 1; ++owner) {"),
     ("a checksum that differs passes", GATHER, "if (found != expected) {", "if (false) {"),
-    ("a block is reused before its release was observed", BUFFERS,
+    ("a release that was seen gives no block back", BUFFERS,
      "  state.gather.wait(state.compute, state.releases[count - 1].ticket);\n", ""),
     ("the limiter waits for nothing", BUFFERS, "state.compute.synchronize(std::prev(end)->ticket);", ";"),
     ("an observed step is drained where it allocates", BUFFERS,

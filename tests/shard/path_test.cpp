@@ -206,6 +206,7 @@ TEST(StepPath, RankFailsInAnUnplannedStep_PeersAreToldAtTheirNextVisit) {
         EXPECT_THROW(static_cast<void>(model.params.begin_step()), StepAborted);  // says it to the peers
       }
       model.step();
+      EXPECT_EQ(model.params.gradient_sets_peak(), 1) << "the step that was dropped left a gradient behind";
       model.params.finish();
       model.memory.check();
     });
