@@ -35,7 +35,8 @@ class UnitLease {
   /// Backward leases only. What other visits and micro-batches left is in it: add to it, never overwrite it.
   [[nodiscard]] TensorView gradient(int index) const;
   [[nodiscard]] TensorView gradient(std::string_view name) const;
-  /// Order: what the schedule has after the visit (release, prefetch, reduction) is enqueued now.
+  /// Order: what the schedule has after the visit (release, prefetch, reduction) is enqueued now. With observed
+  /// buffers: may block, and throw, as a visit.
   void finish();
 
  private:
@@ -78,7 +79,9 @@ class StepTransaction {
   StepTransaction& operator=(StepTransaction&&) noexcept = default;
   ~StepTransaction();
 
-  /// The unit's next visit. Order: enqueues what the schedule has before it. Never blocks.
+  /// The unit's next visit. Order: enqueues what the schedule has before it. Blocks only without a plan, until all
+  /// ranks have agreed, and with observed buffers, where a throttle line waits. Throws, with observed buffers:
+  /// OutOfMemory.
   [[nodiscard]] UnitLease forward(int unit);
   [[nodiscard]] UnitLease backward(int unit);
   /// f64 [1], on the device, zero at begin_step: add this rank's share of the step's loss, on compute.

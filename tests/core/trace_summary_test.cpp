@@ -148,6 +148,19 @@ TEST_F(TraceSummaryTest, HostSpans_AreClippedAndSummedByCause) {
   EXPECT_EQ(s.throttle, 0);
 }
 
+TEST_F(TraceSummaryTest, HostSpansWithinOthers_AreTimeOfTheirOwnCauseOnly) {
+  host(HostCause::throttle, 1.5, 2.5);  // inner spans are recorded first
+  host(HostCause::allocator, 3, 3.5);
+  host(HostCause::launch, 1, 4);
+  host(HostCause::launch, 4, 5);
+  host(HostCause::vote, 5, 7);
+  const TraceSummary s = summary(0, 6);
+  EXPECT_NEAR(s.throttle, 1, kTolerance);
+  EXPECT_NEAR(s.allocator, 0.5, kTolerance);
+  EXPECT_NEAR(s.launch, 2.5, kTolerance);
+  EXPECT_NEAR(s.vote, 1, kTolerance);
+}
+
 TEST_F(TraceSummaryTest, WorkAcrossTheWindowsEdges_IsClipped) {
   work(kGather, 0, 0, 3);
   work(kCompute, 0, 1, 9);

@@ -16,7 +16,10 @@ struct Misbehaviour {
   std::string name;
   std::function<void(Job&, int culprit)> act;
   Fault fault;
-  std::string says;  ///< After "(rank R): ".
+  std::string says;            ///< After "(rank R): ".
+  bool beside_rank_0 = false;  ///< Nobody knows who is right: the lowest rank that differs from rank 0 is named.
+
+  [[nodiscard]] int named(int culprit) const { return beside_rank_0 && culprit == 0 ? 1 : culprit; }
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Misbehaviour& misbehaviour) {
@@ -24,8 +27,9 @@ inline std::ostream& operator<<(std::ostream& out, const Misbehaviour& misbehavi
 }
 
 /// One step over four units, but that this rank visits `forward` and `backward`.
-inline void visit(ToyModel& model, const std::vector<int>& forward, const std::vector<int>& backward) {
-  StepTransaction step = model.params.begin_step();
+inline void visit(ToyModel& model, const std::vector<int>& forward, const std::vector<int>& backward,
+                  const StepOptions& options = {}) {
+  StepTransaction step = model.params.begin_step(options);
   for (const int unit : forward) {
     step.forward(unit).finish();
   }
@@ -49,8 +53,30 @@ inline Misbehaviour visits(const std::string& name, std::vector<int> forward, st
   return {name, act, Fault::order, says};
 }
 
+/// The same where no rank knows the visits beforehand.
+inline Misbehaviour strays(const std::string& name, Path kind) {
+  const auto act = [kind](Job& job, int culprit) {
+    ToyModel model(job, {});
+    visit(model, {0, job.rank() == culprit ? 2 : 1, 3}, {3, 0}, {.path = "new", .kind = kind});
+    model.params.finish();
+  };
+  return {name, act, Fault::order, "ranks take different branches", true};
+}
+
 inline std::vector<Misbehaviour> misbehaviours() {
   return {
+      strays("StraysOnANewPath", Path::fixed),
+      strays("StraysOnADynamicPath", Path::dynamic),
+      {"StopsAfterLearning",
+       [](Job& job, int culprit) {
+         ToyModel model(job, {});
+         model.path_name = "new";
+         for (int i = 0; i < (job.rank() == culprit ? 1 : 3); ++i) {
+           model.step();
+         }
+         model.params.finish();
+       },
+       Fault::left, "left after step 1"},
       visits("VisitsAnotherUnit", {0, 2, 1, 3}, {3, 2, 1, 0}, "expected forward 1 (micro-batch 0), found forward 2"),
       visits("SkipsAForward", {0, 1, 3}, {3, 2, 1, 0}, "expected forward 2 (micro-batch 0), found forward 3"),
       visits("SkipsABackward", {0, 1, 2, 3}, {3, 1, 0}, "expected backward 2 (micro-batch 0), found backward 1"),

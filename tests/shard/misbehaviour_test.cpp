@@ -32,9 +32,10 @@ TEST_P(StepMisbehaviour, OfAnyRank_IsNamedOnAllRanks) {
         } catch (const StepAborted& error) {
           text = error.what();
           EXPECT_EQ(error.fault(), wrong.fault) << text;
-          EXPECT_EQ(error.rank(), culprit) << text;
+          EXPECT_EQ(error.rank(), wrong.named(culprit)) << text;
         }
-        EXPECT_NE(text.find("(rank " + std::to_string(culprit) + "): " + wrong.says), std::string::npos) << text;
+        EXPECT_NE(text.find("(rank " + std::to_string(wrong.named(culprit)) + "): " + wrong.says), std::string::npos)
+            << text;
         EXPECT_EQ(text, detail::share_text(*control, text, 0));
 
         test::ToyModel again(job, {});

@@ -57,7 +57,7 @@ int sets_peak(const ToyOptions& options, bool gated) {
     }
     std::size_t visits = 0;
     model.step([&](Phase, int) {
-      if (++visits == 24) {  // the last visit: everything before it is issued
+      if (++visits == 2 * static_cast<std::size_t>(options.units)) {  // the last: all before it is issued
         gate.open();
       }
     });
@@ -68,18 +68,11 @@ int sets_peak(const ToyOptions& options, bool gated) {
 }
 
 TEST(ObservedBuffers, NoLimiterAndComputeBehind_SetsGrowWithTheUnits) {
-  EXPECT_GE(sets_peak(twelve_units(Buffers::observed, std::nullopt), true), 8);
+  const int of_twelve = sets_peak(twelve_units(Buffers::observed, std::nullopt), true);
+  EXPECT_GE(of_twelve, 8);
   ToyOptions six = twelve_units(Buffers::observed, std::nullopt);
   six.units = 6;
-  EXPECT_LT(test::on_ranks<int>(2, {},
-                                [&](Job& job) {
-                                  ToyModel model(job, six);
-                                  model.step();
-                                  const int peak = model.params.parameter_sets_peak();
-                                  model.params.finish();
-                                  return peak;
-                                })[0],
-            13);
+  EXPECT_LE(sets_peak(six, true), of_twelve - 6);
 }
 
 TEST(ObservedBuffers, LimitOfTwo_HoldsFourSetsAtMost) {
@@ -112,8 +105,8 @@ TEST(ObservedBuffers, Limiter_WaitsForTheReleasesItNames) {
 }
 
 TEST(ObservedBuffers, ReleasesThatWereSeen_GiveTheirBlocksBack) {
-  run_ranks(2, {}, {.deadline = test::kDeadline}, [](Job& job) {
-    ToyOptions options = twelve_units(Buffers::observed, 2);
+  run_ranks(2, {.executor = Executor::seeded, .seed = 3}, {.deadline = test::kDeadline}, [](Job& job) {
+    ToyOptions options = twelve_units(Buffers::observed, 1);
     options.width = 512;
     ToyModel model(job, options);
     for (int i = 0; i < 3; ++i) {
@@ -121,23 +114,23 @@ TEST(ObservedBuffers, ReleasesThatWereSeen_GiveTheirBlocksBack) {
     }
     model.params.finish();
     const auto transients = model.memory.statistics().regions[static_cast<std::size_t>(Region::transients)];
-    // Four sets and three gradients of 1 MiB, and what the caching leaves between; not the 24 sets of a step.
-    EXPECT_LE(transients.reserved_bytes.peak, 16U << 20);
+    // A few sets and gradients of 1 MiB, and what the caching leaves between; not the 24 sets of a step.
+    EXPECT_LE(transients.reserved_bytes.peak, 18U << 20);
     EXPECT_GE(transients.reserved_bytes.peak, 3U << 20);
   });
 }
 
 TEST(ObservedBuffers, Limiter_ItsWaitsAreInTheTrace) {
-  run_ranks(2, {}, {.deadline = test::kDeadline}, [](Job& job) {
+  // The seeded executor runs nothing before the host waits for it, so every release that is waited for was outstanding.
+  run_ranks(2, {.executor = Executor::seeded, .seed = 3}, {.deadline = test::kDeadline}, [](Job& job) {
     job.device().trace().set_enabled(true);
     ToyModel model(job, twelve_units(Buffers::observed, 1));
-    for (int i = 0; i < 3; ++i) {
-      model.step();
-    }
+    model.step();
     model.params.finish();
     const auto spans = job.device().trace().host_spans();
-    EXPECT_TRUE(std::any_of(spans.begin(), spans.end(),
-                            [](const HostSpan& span) { return span.cause == HostCause::throttle; }));
+    EXPECT_GE(std::count_if(spans.begin(), spans.end(),
+                            [](const HostSpan& span) { return span.cause == HostCause::throttle; }),
+              12);
   });
 }
 

@@ -52,6 +52,8 @@ TEST(StepPath, UndeclaredPath_FirstStepPrefetchesNothingAndTheSecondDoes) {
       model.path_name = "detour";
       model.path = {0, 2, 3, 0};
       model.step();
+      EXPECT_NE(model.params.crc32c(), 0U);  // between steps, also where the path was learnt just now
+      EXPECT_EQ(model.params.schedule("detour").input().forward, model.path);
       EXPECT_EQ(status_of(model, "detour").prefetch_off, "");
       EXPECT_FALSE(status_of(model, "detour").declared);
       model.step();
@@ -211,6 +213,30 @@ TEST(StepPath, RankFailsInAnUnplannedStep_PeersAreToldAtTheirNextVisit) {
       model.memory.check();
     });
   }
+}
+
+/// A reserve that is refused is asked for again by the next attempt, on all ranks.
+TEST(StepPath, ReserveRefused_NextAttemptTakesIt) {
+  run_ranks(2, {}, {.deadline = test::kDeadline}, [](Job& job) {
+    ToyOptions options = prefetching();
+    options.width = 512;
+    options.parameters.strategy = ShardStrategy::no_shard;  // whose plan has no slots that the reserve could share
+    options.groups.shard_ranks = 1;
+    ToyModel model(job, options, {.limit_bytes = 64U << 20});
+    model.step();
+    std::vector<Buffer> hogs;
+    for (std::size_t bytes = 8U << 20; job.rank() == 1 && bytes >= 4096; bytes /= 2) {
+      while (auto buffer = model.memory.try_allocate({.bytes = bytes, .name = "hog"}, model.compute)) {
+        hogs.push_back(std::move(*buffer));
+      }
+    }
+    EXPECT_THROW(static_cast<void>(model.params.begin_step({.path = "any", .kind = Path::dynamic})), OutOfMemory);
+    hogs.clear();
+    model.path_name = "any";
+    model.path_kind = Path::dynamic;
+    model.step();
+    model.params.finish();
+  });
 }
 
 TEST(StepPath, PathsDifferBetweenRanks_AreNamedAtBeginStep) {

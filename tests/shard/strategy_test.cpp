@@ -169,6 +169,21 @@ TEST(Strategy, FrozenParameters_KeepTheirValuesAndCostNoGradientOrMoments) {
   }
 }
 
+/// Work of a step that was dropped may still be queued when its manager goes.
+TEST(Strategy, ManagerGoesWhileItsChecksAreQueued_NothingIsReadAfterIt) {
+  run_ranks(2, {.executor = Executor::seeded, .seed = 9}, {.deadline = test::kDeadline}, [](Job& job) {
+    CachingAllocator memory(job.device());
+    Stream compute(job.device());
+    {
+      ParameterManager params(job.communicators(), memory, compute, {.verify = true});
+      params.add_unit("a", {{"w", {64, 64}, normal(1)}});
+      StepTransaction step = params.begin_step();
+      step.forward(0).finish();
+    }
+    compute.ref().synchronize();
+  });
+}
+
 TEST(Strategy, GradientOfAFrozenParameter_IsRefusedByName) {
   run_ranks(1, {}, {}, [](Job& job) {
     ToyModel model(job, {.frozen_bias = true});

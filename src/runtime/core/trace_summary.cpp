@@ -47,15 +47,28 @@ std::int64_t union_length(std::vector<Interval> intervals) {
   return total;
 }
 
-void add_host_time(TraceSummary& summary, const std::vector<HostSpan>& spans, const Window& window) {
+double& time_of(TraceSummary& summary, HostCause cause) {
+  switch (cause) {
+    case HostCause::throttle: return summary.throttle;
+    case HostCause::allocator: return summary.allocator;
+    case HostCause::vote: return summary.vote;
+    case HostCause::launch: break;
+  }
+  return summary.launch;
+}
+
+/// A wait inside another span (a throttle within a launch) is time of its own cause only.
+void add_host_time(TraceSummary& summary, std::vector<HostSpan> spans, const Window& window) {
+  std::stable_sort(spans.begin(), spans.end(), [](const HostSpan& a, const HostSpan& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
+  });
+  std::vector<HostSpan> around;  // innermost last
   for (const HostSpan& span : spans) {
     const double time = seconds(window.overlap(span.start_ns, span.end_ns));
-    switch (span.cause) {
-      case HostCause::throttle: summary.throttle += time; break;
-      case HostCause::allocator: summary.allocator += time; break;
-      case HostCause::launch: summary.launch += time; break;
-      case HostCause::vote: summary.vote += time; break;
-    }
+    time_of(summary, span.cause) += time;
+    while (!around.empty() && around.back().end_ns < span.end_ns) around.pop_back();
+    if (!around.empty()) time_of(summary, around.back().cause) -= time;
+    around.push_back(span);
   }
 }
 

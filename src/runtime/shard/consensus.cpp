@@ -36,6 +36,17 @@ std::pair<std::string, std::string> first_difference(std::string_view left, std:
 
 }  // namespace
 
+const char* name_of(Stage stage) noexcept {
+  switch (stage) {
+    case Stage::prepare: return "prepare the plans of steps";
+    case Stage::begin: return "begin a step";
+    case Stage::visit: return "visit a unit of a step without a plan";
+    case Stage::commit: return "commit a step";
+    case Stage::end: break;
+  }
+  return "end training";
+}
+
 Verdict vote(Communicator& control, const Ballot& ballot) {
   // Each value travels beside its complement: the maximum of complements is the complement of the minimum, so one
   // all-reduce tells both ends, and equality. The complement of the rank makes the lowest rank win a tie of faults.

@@ -11,6 +11,9 @@ namespace headroom::detail {
 
 enum class Stage : std::uint64_t { prepare = 1, begin, visit, commit, end };
 
+/// What a rank is about to do: "begin a step".
+[[nodiscard]] const char* name_of(Stage stage) noexcept;
+
 /// What one rank brings to a vote. `hash` stands for everything that must be equal beside the epoch and the cursor.
 struct Ballot {
   Stage stage = Stage::begin;

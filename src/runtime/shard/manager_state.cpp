@@ -171,6 +171,11 @@ void ManagerState::record_lifetime(const SetLifetime& lifetime) {
   }
 }
 
+void plan_path(const ManagerState& state, PathState& path) {
+  path.first = plan(state, path, true);
+  path.steady = plan(state, path, false);
+}
+
 void plan_paths(ManagerState& state) {
   if (state.units.empty()) {
     throw InvalidInput("a model needs at least one unit: none was added");
@@ -191,8 +196,7 @@ void plan_paths(ManagerState& state) {
   }
   for (auto& [name, path] : state.paths) {
     if (path.known()) {
-      path.first = plan(state, path, true);
-      path.steady = plan(state, path, false);
+      plan_path(state, path);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/shard/consensus.hpp"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -28,6 +29,8 @@ struct UnitState {
   Ticket gathered = 0;            ///< On the gather stream: `full` is complete.
   Ticket verified = 0;            ///< On compute: `checksums` were read.
   Ticket gradient_begun = 0;      ///< On compute: the fill that begins `gradient`.
+  bool full_counts = false;       ///< `full` is one of the live sets: not where a drain lets it share the reserve.
+  bool gradient_counts = false;   ///< So of `gradient`.
   bool gradient_written = false;  ///< The gradient shard holds something of this step.
 
   [[nodiscard]] TensorView shard_view() const;
@@ -65,6 +68,7 @@ struct StepResult {
 /// A release that no host wait or query has seen complete, with observed buffers.
 struct Release {
   std::int64_t step = 0;
+  std::string path;
   ScheduleOp op;
   Ticket ticket = 0;  ///< On compute.
 };
@@ -86,9 +90,10 @@ struct ManagerState {
   std::vector<std::unique_ptr<UnitState>> units;
   std::map<std::string, PathState> paths;
   std::shared_ptr<const SchedulePolicy> policy;
-  Buffer scalars;  ///< kernels::StepScalars.
-  Buffer scratch;  ///< What the largest all-reduce needs.
-  bool prepared = false;
+  Buffer scalars;                     ///< kernels::StepScalars.
+  Buffer scratch;                     ///< What the largest all-reduce needs.
+  bool prepared = false;              ///< prepare() has succeeded once: ranks wait for one another.
+  bool stale = true;                  ///< Plans or their slots are to be made before the next step.
   bool reserves = false;              ///< Slots for a set and a gradient of any unit, beside no plan.
   std::size_t reserve_set_bytes = 0;  ///< Where the gradient's reserve begins.
 
@@ -105,7 +110,7 @@ struct ManagerState {
   int parameter_sets = 0, gradient_sets = 0;  ///< Live now, by issue order.
   int parameter_sets_peak = 0, gradient_sets_peak = 0;
   std::vector<SetLifetime> lifetimes;
-  std::shared_ptr<std::uint64_t> checksums_compared = std::make_shared<std::uint64_t>(0);  ///< Written on compute.
+  std::shared_ptr<std::atomic<std::uint64_t>> checksums_compared = std::make_shared<std::atomic<std::uint64_t>>(0);
 
   [[nodiscard]] UnitState& unit(int index) { return *units[static_cast<std::size_t>(index)]; }
   [[nodiscard]] const UnitState& unit(int index) const { return *units[static_cast<std::size_t>(index)]; }
@@ -121,13 +126,15 @@ struct ManagerState {
 
 inline constexpr const char* kDefaultPath = "default";  ///< Unless declared: all units as added.
 
-/// Plans every path that is known; pure but for what it stores. Throws: InvalidInput.
+/// Plans one path, or every path that is known; pure but for what they store. Throws: InvalidInput.
+void plan_path(const ManagerState& state, PathState& path);
 void plan_paths(ManagerState& state);
 /// Allocates gradient shards, scalars and slots. Throws: OutOfMemory.
 void allocate_for_steps(ManagerState& state);
 /// Everything that must be equal on all ranks, a line each.
 [[nodiscard]] std::string describe(const ManagerState& state);
 /// Enqueues the gather of a unit's shard into `full`, whose dtype is that of the set or f32, on the gather stream.
-void gather_unit(ManagerState& state, int index, const Buffer& full, DType dtype);
+/// `checksums`: also that of each owner's checksum of what it sends.
+void gather_unit(ManagerState& state, int index, const Buffer& full, DType dtype, bool checksums = false);
 
 }  // namespace headroom::detail

@@ -44,12 +44,12 @@ void hand_over(StepState& step, std::size_t at, Ticket computed) {
   ManagerState& state = *step.manager;
   const ScheduleOp& op = step.ops()[at];
   UnitState& unit = state.unit(op.unit);
-  const bool counts = static_cast<bool>(unit.gradient);
+  const bool counts = static_cast<bool>(unit.gradient) && unit.gradient_counts;
   const Ticket reduced = state.reduce.issued();
   step.reducing.push_back(
       {op.unit, op.micro, counts, std::move(unit.gradient), unit.gradient_begun, computed, reduced});
   StepState::Reducing& reducing = step.reducing.back();
-  if (counts && state.observes()) {
+  if (reducing.gradient && state.observes() && step.plan != nullptr) {
     reducing.gradient.last_use(state.compute, computed);
     reducing.gradient.last_use(state.reduce, reduced);
     reducing.gradient.reset();
@@ -77,12 +77,15 @@ void begin_gradient(StepState& step, std::size_t at) {
   }
   if (begins_gradient(step, at)) {
     unit.gradient = take_gradient(step, at);
-    if (!step.draining || !state.observes()) {
+    if (!step.drain_gradient) {
       kernels::fill(view_of(unit.gradient, DType::f32, 0, unit.layout.trainable.padded_numel), 0,
                     {state.compute, index});
     }
     unit.gradient_begun = state.compute.issued();
-    state.gradient_sets_peak = std::max(state.gradient_sets_peak, ++state.gradient_sets);
+    unit.gradient_counts = !step.drain_gradient;
+    if (unit.gradient_counts) {
+      state.gradient_sets_peak = std::max(state.gradient_sets_peak, ++state.gradient_sets);
+    }
   } else if (unit.gradient) {
     unit.gradient.retag(Category::gradient_full, UseState::computing);
   } else if (!unit.gradient_written) {  // it lies in the gradient shard itself
@@ -150,17 +153,16 @@ void wait_reduce(StepState& step, const ScheduleOp* until) {
     state.compute.wait(state.reduce, newest);
   }
   for (auto reducing = step.reducing.begin(); reducing != end; ++reducing) {
-    if (!reducing->counts) {
-      continue;
-    }
     if (reducing->gradient) {
       reducing->gradient.last_use(state.compute, reducing->computed);
       reducing->gradient.last_use(state.reduce, reducing->reduced);
       reducing->gradient.reset();
     }
-    --state.gradient_sets;
-    state.record_lifetime(
-        {true, reducing->unit, state.compute.id(), state.reduce.id(), reducing->begun, reducing->reduced});
+    if (reducing->counts) {
+      --state.gradient_sets;
+      state.record_lifetime(
+          {true, reducing->unit, state.compute.id(), state.reduce.id(), reducing->begun, reducing->reduced});
+    }
   }
   step.reducing.erase(step.reducing.begin(), end);
 }

@@ -38,6 +38,7 @@ void learn_path(const StepState& step);
 /// Votes. Returns where all ranks are well and alike; else throws the same error on every rank. `text`: the fault's
 /// reason, or, without one, what `ballot.hash` stands for.
 void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string& text);
+[[nodiscard]] Verdict timed_vote(ManagerState& state, const Ballot& ballot);
 /// What a verdict that is not unanimous means; returns only where all ranks have come to the end.
 void throw_verdict(ManagerState& state, const Ballot& ballot, const Verdict& verdict, const std::string& text);
 inline constexpr const char* kComputeFailed =

@@ -112,9 +112,12 @@ void release(StepState& step, std::size_t at) {
   unit.full.last_use(state.gather, unit.gathered);
   unit.full.last_use(state.compute, released);
   unit.full.reset();
+  if (!unit.full_counts) {
+    return;
+  }
   state.record_lifetime({false, op.unit, state.gather.id(), state.compute.id(), unit.gathered, released});
   if (is_observed(step)) {
-    state.releases.push_back({step.number, op, released});
+    state.releases.push_back({step.number, step.options.path, op, released});
   } else {
     --state.parameter_sets;
   }
@@ -128,20 +131,22 @@ void throttle(StepState& step, std::size_t at) {
   const ScheduleOp& op = step.ops()[at];
   const std::int64_t number = step.number - op.steps_back;
   const auto named = [&](const Release& release) {
-    return release.step == number && release.op.unit == op.unit && release.op.phase == op.phase &&
-           release.op.repeat == op.repeat && release.op.micro == op.micro;
+    return release.step == number && release.path == step.options.path && release.op.unit == op.unit &&
+           release.op.phase == op.phase && release.op.repeat == op.repeat && release.op.micro == op.micro;
   };
   // From the newest: a step that was dropped left releases of the same names. Where it is not there, it was seen
-  // before; or the step before took another path: then all of that step, so that the bound holds.
-  const auto later = [number](const Release& release) { return release.step > number; };
+  // before, unless that step took another path: then all that is left of it, so that the bound holds.
+  const auto of_another_path = [&](const Release& release) {
+    return release.step <= number && release.path != step.options.path;
+  };
   auto end = std::find_if(state.releases.rbegin(), state.releases.rend(), named).base();
-  if (end == state.releases.begin() && op.steps_back > 0) {
-    end = std::find_if(state.releases.begin(), state.releases.end(), later);
+  if (end == state.releases.begin()) {
+    end = std::find_if(state.releases.rbegin(), state.releases.rend(), of_another_path).base();
   }
   if (end == state.releases.begin()) {
     return;
   }
-  {
+  if (!state.compute.complete(std::prev(end)->ticket)) {
     const HostSpanTimer timer(state.compute.device(), HostCause::throttle);
     state.compute.synchronize(std::prev(end)->ticket);
   }

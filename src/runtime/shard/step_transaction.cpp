@@ -72,9 +72,13 @@ void close_step(StepState& step) noexcept {
   }
 }
 
-void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string& text) {
+Verdict timed_vote(ManagerState& state, const Ballot& ballot) {
   const HostSpanTimer timer(state.compute.device(), HostCause::vote);
-  const Verdict verdict = vote(*state.communicators.control, ballot);
+  return vote(*state.communicators.control, ballot);
+}
+
+void vote_or_throw(ManagerState& state, const Ballot& ballot, const std::string& text) {
+  const Verdict verdict = timed_vote(state, ballot);
   if (!verdict.unanimous()) {
     throw_verdict(state, ballot, verdict, text);
   }
@@ -98,7 +102,11 @@ void throw_verdict(ManagerState& state, const Ballot& ballot, const Verdict& ver
     throw StepAborted(fmt::format("step {} was dropped (rank {}): {}", state.epoch + 1, verdict.rank, cause),
                       verdict.fault, verdict.rank);
   }
-  if (!verdict.same_stage || !verdict.same_hash) {
+  if (!verdict.same_stage) {
+    state.group_over = true;
+    throw_first_difference(control, "calls", name_of(ballot.stage));
+  }
+  if (!verdict.same_hash) {
     state.group_over = true;
     throw_first_difference(control, "steps", text);
   }

@@ -16,15 +16,14 @@ void agree(StepState& step, const std::string& text) {
   const std::shared_ptr<StepState> keep = state.open_step;
   const auto epoch = static_cast<std::uint64_t>(state.epoch);
   const Ballot ballot{Stage::visit, Fault::none, epoch, stable_hash(text), step.options.data_cursor};
-  Communicator& control = *state.communicators.control;
-  const Verdict verdict = vote(control, ballot);
+  const Verdict verdict = timed_vote(state, ballot);
   if (verdict.unanimous()) {
     return;
   }
   drain(step);
   close_step(step);
   if (verdict.fault == Fault::none && verdict.same_stage && verdict.same_epoch && verdict.same_cursor) {
-    const Difference difference = find_difference(control, text);
+    const Difference difference = find_difference(*state.communicators.control, text);
     throw StepAborted(fmt::format("step {} was dropped (rank {}): ranks take different branches: rank 0 comes to {}, "
                                   "rank {} to {}. Take branches from what all ranks know alike",
                                   step.number, difference.rank, difference.expected, difference.rank, difference.found),
@@ -113,7 +112,14 @@ void learn_path(const StepState& step) {
   } else {
     path.forward = micro_batches.front().forward;
     path.backward = micro_batches.front().backward;
-    state.prepared = false;  // its slots are committed before its next step
+    try {
+      plan_path(state, path);
+      state.stale = true;                  // its slots are committed before its next step
+    } catch (const InvalidInput& error) {  // the policy cannot: its steps go on without a plan
+      path.unlearnt = error.what();
+      path.forward.clear();
+      path.backward.clear();
+    }
   }
 }
 
