@@ -5,9 +5,12 @@
 namespace headroom::bench {
 namespace {
 
-/// With planned buffers the limit of gathers is skipped: the order of the schedule bounds them already.
+/// With planned buffers the limit of gathers is skipped: the order of the schedule bounds them already. Steps without a
+/// plan hold one set at a time.
 bool limits_gathers(const Config& config, int world) {
-  return config.buffers == Buffers::observed && config.prefetch.limit_all_gathers && config.shard_ranks(world) > 1;
+  const bool plans = config.workload != WorkloadKind::branching || config.branches != Branches::data;
+  return plans && config.buffers == Buffers::observed && config.prefetch.limit_all_gathers &&
+         config.shard_ranks(world) > 1;
 }
 
 Json bounds(const Config& config, int world) {

@@ -137,6 +137,7 @@ Json to_json(const RankRecord& record, const std::vector<std::string>& unit_name
   json["times"] = times_json(record.times, measured);
   json["communication"] = {{"all_gathers", known_or_null(measured, record.communication.all_gathers)},
                            {"reduce_scatters", known_or_null(measured, record.communication.reduce_scatters)},
+                           {"all_reduces", known_or_null(measured, record.communication.all_reduces)},
                            {"bytes_sent", record.communication.bytes_sent},
                            {"bytes_received", record.communication.bytes_received}};
   json["availability"] = {
@@ -188,6 +189,7 @@ Json memory_json(const std::vector<Json>& ranks, int ranks_in_process) {
 Json communication_json(const std::vector<Json>& ranks) {
   return {{"all_gathers", whole_or_mean(mean_of(ranks, "/communication/all_gathers"))},
           {"reduce_scatters", whole_or_mean(mean_of(ranks, "/communication/reduce_scatters"))},
+          {"all_reduces", whole_or_mean(mean_of(ranks, "/communication/all_reduces"))},
           {"bytes_sent", rounded(mean_of(ranks, "/communication/bytes_sent"))},
           {"bytes_received", rounded(mean_of(ranks, "/communication/bytes_received"))},
           {"busy_seconds", mean_of(ranks, "/times/busy")},

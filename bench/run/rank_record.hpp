@@ -25,7 +25,7 @@ struct StepRecord {
 
 /// What the collectives of a step were, on one rank.
 struct CommunicationCounts {
-  double all_gathers = 0, reduce_scatters = 0, bytes_sent = 0, bytes_received = 0;
+  double all_gathers = 0, reduce_scatters = 0, all_reduces = 0, bytes_sent = 0, bytes_received = 0;
 };
 
 /// Was each visit's gather complete before compute needed it? Slack: how long before; negative where compute waited.

@@ -93,6 +93,8 @@ void StepMeasure::fold(const Trace& trace, std::span<const StepWindow> windows, 
       if (record.kind == OperationRecord::Kind::work) {
         all_gathers_ += std::string_view(record.name) == "all_gather" ? 1 : 0;
         reduce_scatters_ += std::string_view(record.name) == "reduce_scatter" ? 1 : 0;
+        // Of gradients: those of the norm and the loss work for no unit.
+        all_reduces_ += std::string_view(record.name) == "all_reduce" && record.unit >= 0 ? 1 : 0;
       } else if (record.stream == compute) {
         if (const auto slack = gathers.slack_seconds(record)) add_visit(availability_, *slack);
       }
@@ -107,6 +109,7 @@ void StepMeasure::write_means(RankRecord& record) const {
   for_each_time(record.times, sum_, [steps](double& mean, double total) { mean = total / steps; });
   record.communication.all_gathers = all_gathers_ / steps;
   record.communication.reduce_scatters = reduce_scatters_ / steps;
+  record.communication.all_reduces = all_reduces_ / steps;
   record.availability = availability_;
 }
 

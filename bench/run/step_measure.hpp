@@ -25,7 +25,7 @@ class StepMeasure {
  private:
   std::int64_t steps_ = 0;
   TraceSummary sum_;
-  double all_gathers_ = 0, reduce_scatters_ = 0;
+  double all_gathers_ = 0, reduce_scatters_ = 0, all_reduces_ = 0;
   Availability availability_;
 };
 

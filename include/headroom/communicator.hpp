@@ -13,15 +13,17 @@
 
 namespace headroom {
 
+// The contract of every collective, on every backend: all ranks call the same ones in the same order with the same
+// dtype and counts; the call returns once the work is on `stream`, and its ticket completes only when no peer can still
+// read this rank's send buffer or write its receive buffer. Sums are made in rank order, so results are bitwise
+// repeatable. A count of 0 is allowed. A mismatch, or a peer that does not arrive within the deadline, is an error of
+// that stream on every rank that can know, never a hang; every other operation of the same set then ends with an error
+// of that type.
+
 /// One rank's end of a process group: all ranks of the world, or some. Errors name ranks by their place in the world.
-///
-/// Contract of every collective, on every backend: all ranks call the same ones in the same order with the same dtype
-/// and counts; the call returns once the work is on `stream`, and its ticket completes only when no peer can still read
-/// this rank's send buffer or write its receive buffer. A mismatch or a peer that does not arrive within the deadline
-/// is an error of that stream (CollectiveMismatch, DeadlineExceeded), on every rank that can know, never a hang; every
-/// other operation of the same set then ends with an error of the same type. Sums are made in rank order, so results
-/// are bitwise repeatable. A count of 0 is allowed. Throws: std::logic_error on a shape or dtype that cannot be, before
-/// anything is enqueued. Thread-safety: one thread and one stream per communicator, but abort() may come from any.
+/// Throws: std::logic_error on a shape or dtype that cannot be, before anything is enqueued; on the stream
+/// CollectiveMismatch, DeadlineExceeded. Thread-safety: one thread and one stream per communicator, but abort() may
+/// come from any.
 class Communicator {
  public:
   Communicator() = default;

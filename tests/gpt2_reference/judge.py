@@ -29,7 +29,7 @@ COVERS = {"pairs": lambda factors: covering_array.pairwise(factors, random.Rando
 def factors_of(options):
     strategies = ["full_shard", "shard_grad_op"]
     strategies += ["hybrid(2)"] if options.world in HYBRID_WORLDS else []
-    strategies += [] if options.bf16 else ["no_shard"]  # It gathers nothing that could be bf16.
+    strategies += ["no_shard"]
     return {"shard": strategies, "accumulate": SPLITS[options.world], "accumulation": ["sharded", "full"],
             "wrap": ["block", "half", "2"], "recompute": ["none", "unit"], "buffers": ["planned", "observed"],
             "backward-prefetch": ["none", "pre", "post"]}
@@ -47,7 +47,9 @@ def train_and_compare(options, name, case, rate="5e-3"):
     launch = shlex.split(options.mpirun) if options.mpirun else []
     ranks = [] if options.mpirun else ["--ranks", str(options.world)]
     micro_batch = GLOBAL_BATCH // (options.world * int(case["accumulate"]))
-    dtypes = ["--gathered", "bf16", "--reduced", "bf16"] if options.bf16 else []
+    dtypes = ["--reduced", "bf16"] if options.bf16 else []
+    if options.bf16 and case["shard"] != "no_shard":  # which gathers nothing
+        dtypes += ["--gathered", "bf16"]
     train = [*launch, options.program, "train", *ranks, "--init", TINY, "--data", TINY / "tokens.bin",
              "--order", "sequential", "--seq", "48", "--micro-batch", str(micro_batch), *dtypes,
              *(word for key, value in case.items() for word in (f"--{key}", value)),

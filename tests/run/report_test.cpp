@@ -140,6 +140,7 @@ TEST(Report, CollectivesOfAStep_AreThoseOfTheSchedule) {
   };
   EXPECT_EQ(report.at("communication").at("all_gathers"), lines("\nall_gather "));
   EXPECT_EQ(report.at("communication").at("reduce_scatters"), lines("\nreduce_scatter "));
+  EXPECT_EQ(report.at("communication").at("all_reduces"), lines("\nall_reduce "));
   EXPECT_GT(report.at("communication").at("bytes_received").get<std::int64_t>(), 0);
   // both ranks, each of the four measured steps, each gather of a step
   EXPECT_EQ(report.at("availability").at("visits"), 2 * 4 * lines("\nwait_gather "));
