@@ -187,6 +187,18 @@ TEST(Ladder, Refusal_Fragmented_SaysSoAndWaitsForNothing) {
   EXPECT_TRUE(memory.try_allocate(request(kPage), stream).has_value());
 }
 
+TEST(Ladder, Refusal_FreePieceInAPageOfAnotherRegion_IsNotCalledFragmented) {
+  FakeDevice fake;
+  CachingAllocator memory(fake.device, {.limit_bytes = kPage});
+  const Stream stream(fake.device);
+  AllocationRequest resident = request(100);
+  resident.region = Region::residents;
+  const Buffer a = memory.allocate(resident, stream);
+  const std::string text = refusal(memory, request(100), stream);
+  EXPECT_NE(text.find("other regions use parts of their pages"), std::string::npos) << text;
+  EXPECT_EQ(text.find("fragmented"), std::string::npos) << text;
+}
+
 TEST(Ladder, Refusal_Full_NamesTheLimit) {
   FakeDevice fake;
   CachingAllocator memory(fake.device, {.limit_bytes = 4 * kPage});

@@ -72,7 +72,8 @@ std::string AllocatorState::refusal_text(const Attempt& attempt, const Allocatio
   } else if (attempt.device_full) {
     bound = "the device has no more memory, although the limit is not reached";
   } else if (attempt.bytes <= usable) {
-    bound = "fragmented, not full: free bytes would suffice, but not in one piece";
+    bound = attempt.bytes <= largest ? "free bytes would suffice, but other regions use parts of their pages"
+                                     : "fragmented, not full: free bytes would suffice, but not in one piece";
   } else if (request.bytes <= limit_bytes - std::min(reserved, limit_bytes)) {
     bound = fmt::format("memory is taken in whole pages of {} bytes, of which the limit leaves room for {}", page_bytes,
                         headroom_bytes(attempt) / page_bytes);
