@@ -44,6 +44,7 @@ class Comparison {
     run_checked(context_.control, [this] {
       for (Arm& arm : arms_) arm.data = context_.data.load(data_options(*arm.config));
     });
+    for (const Arm& arm : arms_) check_same(context_.control, "--data", arm.data->summary());
   }
 
   AbResult run() {

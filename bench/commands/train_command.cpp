@@ -123,6 +123,7 @@ void train_command(const CommandLine& line, RankContext context) {
     check_outputs(config, context.control.rank());
     data = context.data.load(data_options(config));
   });
+  check_same(context.control, "--data", data->summary());
   Run run(config, context.job, *data, make_workload(config), {.keep_trace = !config.trace_path.empty()});
   Lines lines(config, prints);
   lines.start();

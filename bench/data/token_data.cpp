@@ -5,6 +5,10 @@
 #include "data/token_files.hpp"
 #include "options/input_error.hpp"
 
+#include <headroom/crc32c.hpp>
+
+#include <spdlog/fmt/fmt.h>
+
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -45,6 +49,8 @@ TokenData TokenData::load(const DataOptions& options) {
                     "at least --seq + 1 = " + std::to_string(options.seq + 1) + " tokens (one window)",
                     std::to_string(data.length()));
   data.entropy_nats_ = entropy_nats(data.tokens_);
+  data.summary_ =
+      fmt::format("{} tokens, crc32c {:08x}", data.length(), crc32c(std::as_bytes(std::span(data.tokens_))));
   return data;
 }
 

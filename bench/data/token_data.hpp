@@ -31,6 +31,8 @@ class TokenData {
   [[nodiscard]] std::int64_t window_count() const noexcept { return (length() - 1) / options_.seq; }
   /// Of all tokens, in nats: the loss of a model that knows no more than their frequencies.
   [[nodiscard]] double unigram_entropy_nats() const noexcept { return entropy_nats_; }
+  /// What tells one run of tokens from another: "1000 tokens, crc32c 0123abcd".
+  [[nodiscard]] const std::string& summary() const noexcept { return summary_; }
   /// The window that global sample `sample` takes.
   [[nodiscard]] std::int64_t window_of(std::int64_t sample) const;
   /// Samples [first_sample, first_sample + count). Shapes: tokens and targets [count * seq].
@@ -42,6 +44,7 @@ class TokenData {
   DataOptions options_;
   std::vector<std::uint16_t> tokens_;
   double entropy_nats_ = 0;
+  std::string summary_;
 };
 
 /// What the ranks of one process, and the arms of a comparison, have in common: equal options are loaded once.

@@ -63,4 +63,11 @@ void check_agreement(Communicator& control, const CommandLine& line) {
   run_checked(control, [&] { compare(Json::parse(mine), Json::parse(theirs)); });
 }
 
+void check_same(Communicator& control, const std::string& what, const std::string& found) {
+  const std::string theirs = share_text(control, found, 0);
+  run_checked(control, [&] {
+    if (found != theirs) throw bad_input(what, theirs + " as on rank 0", found, "All ranks need the same files.");
+  });
+}
+
 }  // namespace headroom::bench

@@ -24,4 +24,8 @@ void run_checked(Communicator& control, const std::function<void()>& action);
 /// Throws, on every rank, one InvalidInput that names the first option that differs from rank 0's, where one does.
 void check_agreement(Communicator& control, const CommandLine& line);
 
+/// Throws, on every rank, one InvalidInput that names `what`, where `found` is not on every rank as on rank 0: files
+/// are read by each rank, and a name does not tell what is in them. Collective.
+void check_same(Communicator& control, const std::string& what, const std::string& found);
+
 }  // namespace headroom::bench

@@ -1,5 +1,7 @@
+#include "data/token_data.hpp"
 #include "options/agreement.hpp"
 #include "options/input_error.hpp"
+#include "program/subprocess.hpp"
 
 #include <headroom/communicator.hpp>
 
@@ -51,6 +53,17 @@ TEST(Agreement, RankZeroAlone_IsReportedByTheLowestOther) {
     check_agreement(control, train_with({{"order", rank == 0 ? "sequential" : "shuffled"}}));
   });
   EXPECT_TRUE(texts[0].starts_with("--order (rank 1): expected \"sequential\"")) << texts[0];
+  EXPECT_EQ(texts, std::vector<std::string>(3, texts[0]));
+}
+
+TEST(Agreement, FilesOfOneNameWithOtherContents_AreRefusedOnAllRanks) {
+  const headroom::testing::TemporaryFolder folder;
+  const auto texts = texts_of(3, [&](Communicator& control, int rank) {
+    const std::string text = rank == 2 ? "the other text, as long" : "the one text, just as long";
+    const std::string file = folder.file("text" + std::to_string(rank), text.substr(0, 20));
+    check_same(control, "--data", TokenData::load({{file}, 8, 256, Order::sequential, 1}).summary());
+  });
+  EXPECT_TRUE(texts[0].starts_with("--data (rank 2): expected 20 tokens, crc32c ")) << texts[0];
   EXPECT_EQ(texts, std::vector<std::string>(3, texts[0]));
 }
 
