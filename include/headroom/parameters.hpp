@@ -55,7 +55,8 @@ struct SetLifetime {
 };
 
 /// Owns the sharded parameters of one model on one rank and runs its schedule. Not thread-safe: one issuing thread.
-/// `memory` and the stream must outlive it. Its end answers the peers' next agreement with "left".
+/// `memory` and the stream must outlive it; planned buffers are slots of `memory`, so of one manager at a time. Its end
+/// answers the peers' next agreement with "left".
 class ParameterManager {
  public:
   ParameterManager(Communicators communicators, CachingAllocator& memory, StreamRef compute,

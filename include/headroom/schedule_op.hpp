@@ -48,6 +48,7 @@ struct ScheduleUnit {
   std::string name;
   std::size_t parameter_bytes = 1;  ///< Gathered.
   std::size_t gradient_bytes = 1;   ///< Full gradient; 0: the unit is frozen, nothing of it is reduced.
+  friend bool operator==(const ScheduleUnit&, const ScheduleUnit&) = default;
 };
 
 /// One path of a model: indices into units, in order of visit. A unit may occur several times.
@@ -59,6 +60,7 @@ struct PlanInput {
   ShardStrategy strategy = ShardStrategy::full_shard;
   Accumulation accumulation = Accumulation::sharded;
   bool first_step = false;  ///< No release of a step before to throttle on.
+  friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };
 
 }  // namespace headroom

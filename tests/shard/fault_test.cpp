@@ -171,28 +171,6 @@ TEST(StepFaults, OptimizerDiffersOnOneRank_CommitNamesBothOnAllRanks) {
   EXPECT_NE(texts[0].find("AdamW 0.5"), std::string::npos) << texts[0];
 }
 
-TEST(StepFaults, LeaseUsedAfterItsVisit_IsRefused) {
-  run_ranks(1, {}, {}, [](Job& job) {
-    ToyModel model(job, {});
-    StepTransaction step = model.params.begin_step();
-    UnitLease first = step.forward(0);
-    first.finish();
-    UnitLease second = step.forward(1);
-    EXPECT_THROW(static_cast<void>(first.parameter(0)), std::logic_error);
-    EXPECT_THROW(first.finish(), std::logic_error);
-    second.finish();
-  });
-}
-
-TEST(StepFaults, OptimizerOfAnotherManager_IsRefusedBeforeTheVote) {
-  run_ranks(1, {}, {}, [](Job& job) {
-    ToyModel model(job, {});
-    ToyModel other(job, {});
-    StepTransaction step = model.params.begin_step();
-    EXPECT_THROW(step.commit(*other.adamw), std::logic_error);
-  });
-}
-
 /// The visits of one step, in order: where an allocation can be refused.
 constexpr int kVisits = 8;
 

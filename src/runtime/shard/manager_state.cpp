@@ -68,6 +68,12 @@ PlannedSchedule plan(const ManagerState& state, const PathState& path, bool firs
   input.first_step = first_step;
   PlannedSchedule planned;
   planned.schedule = state.policy->plan(input);
+  if (!(planned.schedule.input() == input)) {
+    throw InvalidInput(
+        fmt::format("policy '{}': expected a schedule of the PlanInput that it was given, found one of another. Return "
+                    "{{ops, input}}",
+                    state.policy->describe()));
+  }
   planned.schedule.validate();
   planned.slots = pack_slots(planned.schedule, kSlotAlignmentBytes);
   planned.slot_at.assign(planned.schedule.ops().size(), -1);
@@ -176,6 +182,14 @@ void plan_path(const ManagerState& state, PathState& path) {
   path.steady = plan(state, path, false);
 }
 
+void forget_plans(ManagerState& state) {
+  for (auto& [name, path] : state.paths) {
+    path.first = {};
+    path.steady = {};
+  }
+  state.stale = true;
+}
+
 void plan_paths(ManagerState& state) {
   if (state.units.empty()) {
     throw InvalidInput("a model needs at least one unit: none was added");
@@ -195,7 +209,7 @@ void plan_paths(ManagerState& state) {
     }
   }
   for (auto& [name, path] : state.paths) {
-    if (path.known()) {
+    if (path.known() && path.steady.schedule.ops().empty()) {
       plan_path(state, path);
     }
   }

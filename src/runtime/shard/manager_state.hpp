@@ -126,9 +126,10 @@ struct ManagerState {
 
 inline constexpr const char* kDefaultPath = "default";  ///< Unless declared: all units as added.
 
-/// Plans one path, or every path that is known; pure but for what they store. Throws: InvalidInput.
+/// Plans one path, or every known path that has no plan; pure but for what they store. Throws: InvalidInput.
 void plan_path(const ManagerState& state, PathState& path);
 void plan_paths(ManagerState& state);
+void forget_plans(ManagerState& state);
 /// Allocates gradient shards, scalars and slots. Throws: OutOfMemory.
 void allocate_for_steps(ManagerState& state);
 /// Everything that must be equal on all ranks, a line each.

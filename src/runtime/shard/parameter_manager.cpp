@@ -85,6 +85,7 @@ int ParameterManager::add_unit(std::string_view name, std::vector<ParameterSpec>
                                         state_->compute);
   unit->shard.record_use(state_->gather);
   state_->units.push_back(std::move(unit));
+  detail::forget_plans(*state_);
   detail::initialize_shard(*state_, index);
   return index;
 }
@@ -107,10 +108,7 @@ void ParameterManager::set_policy(std::shared_ptr<const SchedulePolicy> policy) 
     throw InvalidInput("set_policy needs a policy, found none");
   }
   state_->policy = std::move(policy);
-  for (auto& [name, path] : state_->paths) {
-    path.first = path.steady = {};
-  }
-  state_->stale = true;
+  detail::forget_plans(*state_);
 }
 
 int ParameterManager::unit_count() const noexcept { return static_cast<int>(state_->units.size()); }

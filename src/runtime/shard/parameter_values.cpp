@@ -6,6 +6,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <cstring>
+#include <exception>
 
 /// Logical parameters, in and out: the host's view of what lies sharded on the devices.
 namespace headroom {
@@ -13,13 +14,23 @@ namespace headroom {
 namespace {
 
 /// Runs `body` on the compute stream and waits for it: host memory in, or out.
-void run_on_compute(const detail::ManagerState& state, const char* name, std::function<void()> body) {
+void run_on_compute(const detail::ManagerState& state, const char* name, const std::function<void()>& body) {
+  std::exception_ptr thrown;  // by the caller's part of the body: the stream goes on
   Operation operation;
   operation.name = name;
-  operation.host = std::move(body);
+  operation.host = [&body, &thrown] {
+    try {
+      body();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  };
   state.compute.synchronize(state.compute.enqueue(std::move(operation)));
   if (state.compute.failed()) {
     throw DeviceError(Damage::device, "parameters cannot be read or written: the compute stream has failed");
+  }
+  if (thrown) {
+    std::rethrow_exception(thrown);
   }
 }
 

@@ -146,11 +146,11 @@ std::pair<Fault, std::string> abandon_reason(const StepState& step) {
 
 namespace {
 
-const detail::UnitState& leased(const detail::StepState& step, std::size_t visit, int unit) {
-  if (!step.visiting || step.visit != visit || step.status != detail::StepState::Status::open) {
-    throw std::logic_error("a lease was used after its visit was finished or its step was dropped");
+const detail::UnitState& leased(const std::shared_ptr<detail::StepState>& step, std::size_t visit, int unit) {
+  if (step == nullptr || !step->visiting || step->visit != visit || step->status != detail::StepState::Status::open) {
+    throw std::logic_error("a lease was used after it was moved from, its visit finished or its step dropped");
   }
-  return std::as_const(*step.manager).unit(unit);
+  return std::as_const(*step->manager).unit(unit);
 }
 
 TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, DType dtype, int index) {
@@ -165,19 +165,19 @@ TensorView parameter_view(const FlatLayout& layout, const Buffer& flat, DType dt
 }  // namespace
 
 TensorView UnitLease::parameter(int index) const {
-  const detail::UnitState& unit = leased(*step_, visit_, unit_);
+  const detail::UnitState& unit = leased(step_, visit_, unit_);
   return parameter_view(unit.layout, unit.full, step_->manager->gathered, index);
 }
 
 TensorView UnitLease::parameter(std::string_view name) const {
-  return parameter(leased(*step_, visit_, unit_).layout.index_of(name));
+  return parameter(leased(step_, visit_, unit_).layout.index_of(name));
 }
 
 TensorView UnitLease::gradient(int index) const {
   if (phase_ != Phase::backward) {
     throw std::logic_error("a forward lease has no gradients");
   }
-  const detail::UnitState& unit = leased(*step_, visit_, unit_);
+  const detail::UnitState& unit = leased(step_, visit_, unit_);
   if (const ParameterSpec& spec = unit.layout.parameters.at(static_cast<std::size_t>(index)); spec.frozen) {
     throw InvalidInput(
         fmt::format("parameter '{}' of unit '{}' is frozen: it has no gradient", spec.name, unit.layout.unit));
@@ -186,11 +186,11 @@ TensorView UnitLease::gradient(int index) const {
 }
 
 TensorView UnitLease::gradient(std::string_view name) const {
-  return gradient(leased(*step_, visit_, unit_).layout.index_of(name));
+  return gradient(leased(step_, visit_, unit_).layout.index_of(name));
 }
 
 void UnitLease::finish() {
-  static_cast<void>(leased(*step_, visit_, unit_));
+  static_cast<void>(leased(step_, visit_, unit_));
   const detail::HostSpanTimer timer(step_->manager->compute.device(), HostCause::launch);
   detail::end_visit(*step_, unit_, phase_);
 }

@@ -124,16 +124,23 @@ StepTransaction ParameterManager::begin_step(const StepOptions& options) {
     prepare();
   }
   const bool failed = state.compute.failed();
+  const std::string fault = failed ? detail::take_stream_fault(state) : std::string();
   const std::string same = fmt::format("path {}{}", options.path, options.kind == Path::dynamic ? ", dynamic" : "");
   detail::vote_or_throw(state,
-                        {detail::Stage::begin, failed ? Fault::exception : Fault::none, detail::epoch_of(state),
+                        {detail::Stage::begin, failed ? Fault::exception : Fault::none,
+                         static_cast<std::uint64_t>(failed ? state.epoch_complete : state.epoch),
                          detail::stable_hash(same), options.data_cursor},
-                        failed ? detail::kComputeFailed : same);
+                        failed ? fault : same);
   path->second.kind = options.kind;
   const bool planned = path->second.known() && options.kind == Path::fixed;
   if (!planned && !state.reserves) {
     state.reserves = true;
-    prepare();
+    try {
+      prepare();
+    } catch (...) {  // planned steps need no reserve
+      state.reserves = false;
+      throw;
+    }
   }
   auto step = std::make_shared<detail::StepState>();
   step->manager = &state;
@@ -145,6 +152,9 @@ StepTransaction ParameterManager::begin_step(const StepOptions& options) {
   step->begin_ns = state.compute.device().now_ns();
   step->refusals_before = state.memory.statistics().num_ooms;
   state.memory.mark_step(step->number);
+  // Slots may have been in use since the last step: by a step that was drained, or by another manager of this
+  // allocator.
+  state.gather_after = state.compute.issued();
   kernels::fill(state.scalars_view(0, 2), 0, state.compute);
   state.open_step = step;
   return StepTransaction(std::move(step));

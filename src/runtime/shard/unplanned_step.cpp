@@ -114,8 +114,8 @@ void learn_path(const StepState& step) {
     path.backward = micro_batches.front().backward;
     try {
       plan_path(state, path);
-      state.stale = true;                  // its slots are committed before its next step
-    } catch (const InvalidInput& error) {  // the policy cannot: its steps go on without a plan
+      state.stale = true;                    // its slots are committed before its next step
+    } catch (const std::exception& error) {  // the policy cannot: its steps go on without a plan
       path.unlearnt = error.what();
       path.forward.clear();
       path.backward.clear();
