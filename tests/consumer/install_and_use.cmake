@@ -53,7 +53,7 @@ function(train name ranks)
   endif()
   string(REGEX MATCHALL "loss [0-9]+[.][0-9]+" losses "${output}")
   list(TRANSFORM losses REPLACE "loss |[.]" "")
-  list(TRANSFORM losses REPLACE "^0+([0-9])" "\\1")
+  list(TRANSFORM losses REPLACE "^0*([1-9][0-9]*|0)$" "\\1")  # to the end: CMake goes on after a match, ^ and all
   list(GET losses 0 first)
   list(GET losses -1 last)
   math(EXPR bound "${first} / 50")
