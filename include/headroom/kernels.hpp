@@ -112,13 +112,13 @@ void sum_squares(TensorView tensor, TensorView sum, Launch launch);
 /// Once a step, before its adamw calls: applied_steps + 1 where sum_squares is finite, else skipped_steps + 1.
 void advance_step(TensorView scalars, Launch launch);
 
-struct AdamWOptions {
+struct AdamWHyperparameters {
   double learning_rate = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   double clip = 1;  ///< Largest global norm, as torch.nn.utils.clip_grad_norm_; 0: off.
 };
 /// A range of parameters with its gradient and moments: torch.optim.AdamW's update, reading StepScalars when it runs.
 /// `decay` false: no weight decay for this range. Changes nothing where sum_squares is not finite.
 void adamw(TensorView parameter, TensorView gradient, TensorView exp_avg, TensorView exp_avg_sq, TensorView scalars,
-           const AdamWOptions& options, bool decay, Launch launch);
+           const AdamWHyperparameters& options, bool decay, Launch launch);
 
 }  // namespace headroom::kernels

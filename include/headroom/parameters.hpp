@@ -70,7 +70,8 @@ class ParameterManager {
   /// The order of visits; "default", unless declared: all units as added, and backward in reverse. Throws:
   /// InvalidInput.
   void declare_path(const std::string& name, std::vector<int> forward, std::vector<int> backward);
-  /// Takes effect at the next prepare() or begin_step().
+  /// Takes effect at the next prepare() or begin_step(). Until set: BACKWARD_PRE, one visit ahead in forward, limits of
+  /// 2, as the program's defaults.
   void set_policy(std::shared_ptr<const SchedulePolicy> policy);
   /// Plans every path, agrees with all ranks on parameters, schedules and options, and takes all the memory that a
   /// step's collectives need. begin_step does it if it was not done. Throws, on all ranks: InvalidInput, OutOfMemory,

@@ -101,11 +101,13 @@ struct Outcome {
   bool consequence = false;  ///< Of a peer's failure.
 };
 
-bool is_consequence(const std::exception_ptr& error, bool aborted) {
+bool is_consequence(const std::exception_ptr& error, int rank, bool aborted) {
   try {
     std::rethrow_exception(error);
   } catch (const detail::Consequence&) {
     return true;
+  } catch (const StepAborted& told) {
+    return told.rank() != rank;  // That rank's own error says more, where it has another one.
   } catch (const CommunicatorError&) {
     return aborted;  // Somebody wrapped it.
   } catch (...) {
@@ -122,7 +124,7 @@ Outcome run_rank(int rank, const HostOptions& host, const std::shared_ptr<LocalW
   } catch (...) {
     // Everything that the body owned is gone, its streams drained: from here on no peer can touch this rank's memory.
     const std::exception_ptr error = std::current_exception();
-    Outcome outcome{error, is_consequence(error, world->aborted())};
+    Outcome outcome{error, is_consequence(error, rank, world->aborted())};
     world->abort(fmt::format("rank {} failed: {}", rank, detail::text_of(error)).c_str());
     return outcome;
   }

@@ -14,7 +14,7 @@ double clip_coefficient(double sum_squares, double clip) {
 
 }  // namespace
 
-void adamw(const AdamWRange& range, const StepScalars& scalars, const AdamWOptions& options) {
+void adamw(const AdamWRange& range, const StepScalars& scalars, const AdamWHyperparameters& options) {
   if (!std::isfinite(scalars.sum_squares)) return;
   const double correction1 = 1 - std::pow(options.beta1, scalars.applied_steps);
   const double correction2 = 1 - std::pow(options.beta2, scalars.applied_steps);

@@ -11,7 +11,7 @@ StepScalars* check_scalars(const char* kernel, const TensorView& scalars) {
   return scalars.as<StepScalars>();
 }
 
-void check_options(const AdamWOptions& options) {
+void check_options(const AdamWHyperparameters& options) {
   const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
   check_that(options.learning_rate >= 0, "adamw", "the learning rate must not be negative");
   check_that(is_beta(options.beta1) && is_beta(options.beta2), "adamw", "beta1 and beta2 must be in [0, 1)");
@@ -38,7 +38,7 @@ void advance_step(TensorView scalars, Launch launch) {
 }
 
 void adamw(TensorView parameter, TensorView gradient, TensorView exp_avg, TensorView exp_avg_sq, TensorView scalars,
-           const AdamWOptions& options, bool decay, Launch launch) {
+           const AdamWHyperparameters& options, bool decay, Launch launch) {
   const std::int64_t count = parameter.numel();
   check_count("adamw", "parameter", parameter, DType::f32, count);
   check_count("adamw", "gradient", gradient, DType::f32, count);
@@ -46,7 +46,7 @@ void adamw(TensorView parameter, TensorView gradient, TensorView exp_avg, Tensor
   check_count("adamw", "exp_avg_sq", exp_avg_sq, DType::f32, count);
   const auto* on_device = check_scalars("adamw", scalars);
   check_options(options);
-  AdamWOptions used = options;
+  AdamWHyperparameters used = options;
   if (!decay) used.weight_decay = 0;
   const host::AdamWRange range{parameter.as<float>(), gradient.as<float>(), exp_avg.as<float>(), exp_avg_sq.as<float>(),
                                count};

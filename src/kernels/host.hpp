@@ -113,6 +113,6 @@ struct AdamWRange {
   float *exp_avg, *exp_avg_sq;
   std::int64_t count;
 };
-void adamw(const AdamWRange& range, const StepScalars& scalars, const AdamWOptions& options);
+void adamw(const AdamWRange& range, const StepScalars& scalars, const AdamWHyperparameters& options);
 
 }  // namespace headroom::kernels::host

@@ -119,7 +119,7 @@ TEST_F(Checks, CrossEntropy_RefusesShapesAndSmallWorkspaces) {
 
 TEST_F(Checks, Optimizer_RefusesShapesAndOptions) {
   Tensor<double> scalars({4}), sum({1});
-  const auto call = [&](TensorView gradient, TensorView step, const AdamWOptions& options) {
+  const auto call = [&](TensorView gradient, TensorView step, const AdamWHyperparameters& options) {
     return [&, gradient, step, options] { adamw(row, gradient, row, row, step, options, true, stream); };
   };
   refused(call(bias, scalars, {}), "adamw: gradient");

@@ -7,7 +7,7 @@ namespace {
 
 /// torch.optim.AdamW and torch.nn.utils.clip_grad_norm_ in f64, one element at a time.
 struct TorchAdamW {
-  AdamWOptions options;
+  AdamWHyperparameters options;
   Doubles parameter, exp_avg, exp_avg_sq;
 
   void step(Doubles gradient, double norm, int t, bool decay) {
@@ -33,7 +33,7 @@ class AdamWTest : public KernelTest {
   Tensor<double> scalars{{4}};
   TensorView sum() { return {scalars.values.data(), DType::f64, {1, 1, 1, 1}}; }
 
-  void step(const AdamWOptions& options, bool decay) {
+  void step(const AdamWHyperparameters& options, bool decay) {
     fill(sum(), 0, stream);
     sum_squares(gradient, sum(), stream);
     advance_step(scalars, stream);
@@ -41,7 +41,7 @@ class AdamWTest : public KernelTest {
     finish();
   }
   /// Steps with fresh gradients of this size; both must stay together.
-  void check(const AdamWOptions& options, bool decay, float size) {
+  void check(const AdamWHyperparameters& options, bool decay, float size) {
     TorchAdamW torch{options, parameter.doubles(), exp_avg.doubles(), exp_avg_sq.doubles()};
     for (int t = 1; t <= 5; ++t) {
       SCOPED_TRACE(t);

@@ -104,8 +104,8 @@ void AdamW::check_made_for(const detail::ManagerState& state) const {
 }
 
 void AdamW::apply(const detail::ManagerState& state) const noexcept {
-  const kernels::AdamWOptions options{options_.learning_rate, options_.beta1,        options_.beta2,
-                                      options_.epsilon,       options_.weight_decay, options_.clip_norm};
+  const kernels::AdamWHyperparameters options{options_.learning_rate, options_.beta1,        options_.beta2,
+                                              options_.epsilon,       options_.weight_decay, options_.clip_norm};
   const TensorView scalars = state.scalars_view(0, 4);
   kernels::advance_step(scalars, state.compute);
   for (int i = 0; i < static_cast<int>(state.units.size()); ++i) {

@@ -62,7 +62,7 @@ void check_visits(const ManagerState& state, const std::string& path, const std:
 ParameterManager::ParameterManager(Communicators communicators, CachingAllocator& memory, StreamRef compute,
                                    const ParameterOptions& options)
     : state_(std::make_shared<detail::ManagerState>(std::move(communicators), memory, compute, options)) {
-  state_->policy = backward_pre({.forward_prefetch = 1});
+  state_->policy = backward_pre({.forward_prefetch = 1, .limit_all_gathers = 2, .limit_reduce_scatters = 2});
 }
 
 int ParameterManager::add_unit(std::string_view name, std::vector<ParameterSpec> parameters) {

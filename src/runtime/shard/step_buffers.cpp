@@ -61,7 +61,7 @@ Buffer take_set(StepState& step, std::size_t at, UseState use) {
   ManagerState& state = *step.manager;
   const int unit = step.ops()[at].unit;
   const std::size_t bytes = state.set_bytes(unit);
-  AllocationRequest request = request_for(state, unit, bytes, Category::parameter_full, use);
+  const AllocationRequest request = request_for(state, unit, bytes, Category::parameter_full, use);
   // A gather comes after the last update. With slots, also after every release before it in the text: that order is
   // what bounds live memory.
   const Ticket after = is_observed(step) ? state.applied : state.gather_after;
@@ -75,7 +75,8 @@ Buffer take_set(StepState& step, std::size_t at, UseState use) {
     return step.drain_set.view(0, bytes, state.name(unit));
   }
   observe_releases(state, complete_releases(state));
-  request.region = Region::transients;
+  // Apart from what compute allocates: beside its latest frees, joined with them, no block would be ready for the
+  // gather.
   return state.memory.allocate(request, state.gather);
 }
 
@@ -99,7 +100,7 @@ Buffer take_gradient(StepState& step, std::size_t at) {
   if (step.draining) {
     return step.drain_gradient.view(0, bytes, state.name(unit));
   }
-  request.region = Region::transients;
+  request.region = Region::transients;  // as everything else that compute allocates
   return state.memory.allocate(request, state.compute);
 }
 

@@ -7,7 +7,7 @@ using namespace headroom::kernels;
 constexpr int kTime = 16, kSteps = 200, kSeries = 32, kWidth = 32;  // kSeries: of all ranks together
 struct KeepSmall final : SchedulePolicy {  // a policy of our own: small units stay gathered from forward to backward
   Schedule plan(const PlanInput& input) const override {
-    PrefetchOptions options{.forward_prefetch = 1, .keep = PrefetchOptions::Keep::named};
+    PrefetchOptions options{.forward_prefetch = 1, .limit_reduce_scatters = 2, .keep = PrefetchOptions::Keep::named};
     for (const ScheduleUnit& unit : input.units)
       if (unit.parameter_bytes < 4096) options.keep_units.push_back(unit.name);
     return backward_pre(options)->plan(input);
