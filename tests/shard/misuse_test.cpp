@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <span>
+#include <stdexcept>
 
 #include "shard/toy_model.hpp"
 #include "shard/world.hpp"
@@ -60,6 +61,23 @@ TEST(StepFaults, OptimizerOfAnotherManager_IsRefusedBeforeTheVote) {
     StepTransaction step = model.params.begin_step();
     EXPECT_THROW(step.commit(*other.adamw), std::logic_error);
   });
+}
+
+TEST(StepFaults, RankThrowsBetweenSteps_TheLauncherIsGivenThatErrorAndNotItsPeers) {
+  try {
+    on_ranks<int>(2, {}, [](Job& job) {
+      ToyModel model(job, {});
+      model.step();
+      if (job.rank() == 1) {
+        throw std::invalid_argument("mine");
+      }
+      model.step();
+      return 0;
+    });
+    ADD_FAILURE() << "nobody was told";
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "mine");
+  }
 }
 
 /// With nothing between the dropped step and the next: its slots were in use until the drain was over.
