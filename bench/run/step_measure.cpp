@@ -91,15 +91,19 @@ void StepMeasure::fold(const Trace& trace, std::span<const StepWindow> windows, 
     for (const OperationRecord& record : operations) {
       if (record.start_ns < window.begin_ns || record.start_ns >= window.end_ns) continue;
       if (record.kind == OperationRecord::Kind::work) {
-        all_gathers_ += std::string_view(record.name) == "all_gather" ? 1 : 0;
-        reduce_scatters_ += std::string_view(record.name) == "reduce_scatter" ? 1 : 0;
-        // Of gradients: those of the norm and the loss work for no unit.
-        all_reduces_ += std::string_view(record.name) == "all_reduce" && record.unit >= 0 ? 1 : 0;
+        count(record);
       } else if (record.stream == compute) {
         if (const auto slack = gathers.slack_seconds(record)) add_visit(availability_, *slack);
       }
     }
   }
+}
+
+void StepMeasure::count(const OperationRecord& work) {
+  const std::string_view name = work.name;
+  all_gathers_ += name == "all_gather" ? 1 : 0;
+  reduce_scatters_ += name == "reduce_scatter" ? 1 : 0;
+  all_reduces_ += name == "all_reduce" && work.unit >= 0 ? 1 : 0;  // of gradients: norm and loss work for no unit
 }
 
 void StepMeasure::write_means(RankRecord& record) const {

@@ -23,6 +23,8 @@ class StepMeasure {
   void write_means(RankRecord& record) const;
 
  private:
+  void count(const OperationRecord& work);
+
   std::int64_t steps_ = 0;
   TraceSummary sum_;
   double all_gathers_ = 0, reduce_scatters_ = 0, all_reduces_ = 0;
