@@ -13,6 +13,7 @@ function(headroom_test)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   set(labels ${folder} ${ARG_LABELS})
   add_executable(${program} ${ARG_SOURCES})
+  target_compile_options(${program} PRIVATE -O1) # the layers under test keep their own; this nearly halves the tests' compile time
   foreach(layer ${ARG_LAYERS})
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:headroom_${layer}>)
     target_link_libraries(${program} PRIVATE $<TARGET_PROPERTY:headroom_${layer},LINK_LIBRARIES>)
