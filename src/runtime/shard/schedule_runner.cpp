@@ -56,10 +56,6 @@ void run_to(StepState& step, std::size_t end) {
   }
 }
 
-bool is_visit(const ScheduleOp& op) {
-  return op.kind == ScheduleOpKind::forward || op.kind == ScheduleOpKind::backward;
-}
-
 bool ends_visit(const ScheduleOp& op) {
   return op.kind == ScheduleOpKind::release || op.kind == ScheduleOpKind::throttle ||
          op.kind == ScheduleOpKind::all_gather || op.kind == ScheduleOpKind::reduce_scatter ||

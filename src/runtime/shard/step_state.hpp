@@ -9,6 +9,10 @@
 
 namespace headroom::detail {
 
+[[nodiscard]] inline bool is_visit(const ScheduleOp& op) noexcept {
+  return op.kind == ScheduleOpKind::forward || op.kind == ScheduleOpKind::backward;
+}
+
 /// A step on its way through its schedule. `cursor` is the next operation that was not issued.
 struct StepState {
   enum class Status : std::uint8_t { open, abandoned, closed };

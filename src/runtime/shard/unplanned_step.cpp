@@ -41,9 +41,6 @@ void agree_visit(StepState& step, int unit, Phase phase) {
   }
   std::vector<ScheduleOp>& ops = step.visited;
   const bool backward = phase == Phase::backward;
-  const auto is_visit = [](const ScheduleOp& op) {
-    return op.kind == ScheduleOpKind::forward || op.kind == ScheduleOpKind::backward;
-  };
   agree(step,
         fmt::format("visit {}, {}", std::count_if(ops.begin(), ops.end(), is_visit), visit_text(state, unit, phase)));
   const auto last = std::find_if(ops.rbegin(), ops.rend(), is_visit);
@@ -93,7 +90,7 @@ void learn_path(const StepState& step) {
   };
   std::vector<MicroBatch> micro_batches;
   for (const ScheduleOp& op : step.visited) {
-    if (op.kind == ScheduleOpKind::forward || op.kind == ScheduleOpKind::backward) {
+    if (is_visit(op)) {
       micro_batches.resize(static_cast<std::size_t>(op.micro) + 1);
       MicroBatch& visits = micro_batches.back();
       (op.kind == ScheduleOpKind::forward ? visits.forward : visits.backward).push_back(op.unit);
@@ -126,7 +123,7 @@ void learn_path(const StepState& step) {
 std::string visits_text(const StepState& step) {
   std::string text;
   for (const ScheduleOp& op : step.visited) {
-    if (op.kind == ScheduleOpKind::forward || op.kind == ScheduleOpKind::backward) {
+    if (is_visit(op)) {
       text += visit_text(*step.manager, op.unit, op.kind == ScheduleOpKind::forward ? Phase::forward : Phase::backward);
       text += ';';
     }
