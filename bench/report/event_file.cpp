@@ -89,7 +89,7 @@ EventFile decode_events(std::string_view bytes, const std::string& source) {
   Reader reader(bytes, source);
   if (reader.take(kMagic.size()) != kMagic) reader.refuse("not a Headroom event file");
   if (reader.number<std::uint32_t>() != kVersion) reader.refuse("a version that is not 1");
-  if (reader.number<std::uint32_t>() != sizeof(AllocatorEvent)) reader.refuse("records that are not of 64 bytes");
+  if (reader.number<std::uint32_t>() != sizeof(AllocatorEvent)) reader.refuse("records of another size");
   constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
   if (reader.left() < kCrcBytes) reader.refuse("no checksum");
   std::uint32_t stored = 0;

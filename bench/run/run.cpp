@@ -207,7 +207,7 @@ RankRecord Run::finish() {
   record_.memory = memory_.statistics();
   record_.peak = memory_.peak();
   record_.process = process_memory_of_all();
-  record_.external = memory_.external();
+  for (const auto& [name, figure] : memory_.external()) record_.external[name] = figure.bytes;
   record_.external["process_at_start"] = start_bytes_;
 
   device_.trace().set_enabled(false);

@@ -46,6 +46,8 @@ class Buffer {
   /// std::logic_error.
   [[nodiscard]] Buffer view(std::size_t offset_bytes, std::size_t bytes, std::string_view name) const;
   void retag(Category category, UseState state = UseState::none);
+  /// The same, from the work on that `stream` is given next: what a timeline in device time shows.
+  void retag(Category category, UseState state, StreamRef stream);
   void reset() noexcept;
 
  private:

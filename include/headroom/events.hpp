@@ -59,6 +59,12 @@ inline constexpr int kTagCount = 17;
 
 using TagBytes = std::array<std::size_t, kTagCount>;
 
+/// How an allocation was served, in the order in which the ladder tries it: a block whose users are already ordered
+/// before the stream; new pages; a block after a wait of the stream; the same after a callback gave something back;
+/// after pages went back to the device; after a wait of the calling thread. A slot is always `ready`.
+enum class Rung : std::uint8_t { ready, grown, waited, callback, returned, host_waited };
+inline constexpr int kRungCount = 6;
+
 /// One fact about an allocator, in the order it became true: the one record behind statistics, timeline, replay and
 /// exporters. Plain data; written to disk as it is.
 struct AllocatorEvent {
@@ -74,21 +80,33 @@ struct AllocatorEvent {
     out_of_memory,
     step,
     unit,
+    use,   ///< Before a free_requested: the allocation's last use on a stream other than its own.
+    wait,  ///< `stream`, from `ticket` on, comes after ticket `bytes` of stream `address`. Its own stream: some are lost.
+    trim,  ///< Free pages were asked back.
   };
+  static constexpr std::uint8_t kSlot = 1;       ///< Of `flags`: the allocation has a planned offset.
+  static constexpr std::uint8_t kRungShift = 1;  ///< Of an alloc's `flags`: its Rung, from this bit on.
+
   std::uint64_t number = 0;      ///< Dense, from 0.
   std::int64_t time_ns = 0;      ///< Device::now_ns, issue order on the host.
   std::uint64_t allocation = 0;  ///< Never reused; of a view: its base's. Of a step mark: the step.
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;  ///< As allocated (rounded). Of segment events: mapped. Of a view: its length.
   std::uint64_t requested_bytes = 0;
+  /// Where on `stream` it takes effect. alloc, retag: work after this ticket; 0 of a retag: unknown. use,
+  /// free_requested: the last use, this ticket included.
+  Ticket ticket = 0;
   std::uint32_t name = 0;  ///< Index into the log's names.
   std::int32_t unit = -1;
   StreamId stream = 0;
   Kind kind = Kind::alloc;
   Tag tag = Tag::other;
   Region region = Region::transients;
-  std::uint8_t reserved = 0;
+  std::uint8_t flags = 0;
+
+  [[nodiscard]] bool is_slot() const noexcept { return (flags & kSlot) != 0; }
+  [[nodiscard]] Rung rung() const noexcept { return static_cast<Rung>(flags >> kRungShift); }
 };
-static_assert(sizeof(AllocatorEvent) == 64);
+static_assert(sizeof(AllocatorEvent) == 72);
 
 }  // namespace headroom

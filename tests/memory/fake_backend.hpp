@@ -61,6 +61,7 @@ class FakeBackend final : public detail::Backend {
     if (ticket > streams_.at(producer).issued) throw std::logic_error("a ticket that was not issued");
     const std::vector<Ticket> learnt = row_at(producer, ticket);
     const Ticket at = issue(consumer);
+    waits_.add({consumer, at, producer, ticket});
     std::vector<Ticket> row = row_at(consumer, at);
     row.resize(streams_.size(), 0);
     for (std::size_t i = 0; i < learnt.size(); ++i) row[i] = std::max(row[i], learnt[i]);
@@ -74,6 +75,7 @@ class FakeBackend final : public detail::Backend {
     if (queue.history.empty() || queue.history.back().second.size() <= producer) return 0;
     return queue.history.back().second[producer];
   }
+  [[nodiscard]] const detail::WaitLog& waits() const noexcept override { return waits_; }
   void synchronize(StreamId stream, Ticket ticket) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++synchronized;
@@ -136,6 +138,7 @@ class FakeBackend final : public detail::Backend {
   std::vector<Queue> streams_;
   std::int64_t now_ = 0;
   Trace trace_;
+  detail::WaitLog waits_;
 };
 
 /// A fake device with streams, and requests in few words.

@@ -204,7 +204,7 @@ TEST(Ladder, Refusal_Full_NamesTheLimit) {
   CachingAllocator memory(fake.device, {.limit_bytes = 4 * kPage});
   const Stream stream(fake.device);
   const Buffer a = memory.allocate(request(3 * kPage), stream);
-  memory.register_external("openblas", 77);
+  memory.register_external("openblas", 77, "a test");
   const std::string text = refusal(memory, request(2 * kPage), stream);
   EXPECT_NE(text.find("live bytes and the request exceed the limit"), std::string::npos) << text;
   EXPECT_NE(text.find("External: openblas 77 bytes"), std::string::npos) << text;

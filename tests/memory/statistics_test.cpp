@@ -142,10 +142,14 @@ TEST(Statistics, ZeroBytes_GiveABufferWithoutBytes) {
 TEST(Statistics, External_Registered_ReplacesTheFigureOfThatName) {
   FakeDevice fake;
   CachingAllocator memory(fake.device);
-  memory.register_external("openblas", 100);
-  memory.register_external("mpi", 7);
-  memory.register_external("openblas", 50);
-  EXPECT_EQ(memory.external(), (std::map<std::string, std::size_t>{{"mpi", 7}, {"openblas", 50}}));
+  memory.register_external("openblas", 100, "a test");
+  memory.register_external("mpi", 7, "a test");
+  memory.register_external("openblas", 50, "a test");
+  const std::map<std::string, ExternalBytes> external = memory.external();
+  ASSERT_EQ(external.size(), 2U);
+  EXPECT_EQ(external.at("mpi").bytes, 7U);
+  EXPECT_EQ(external.at("openblas").bytes, 50U);
+  EXPECT_EQ(external.at("openblas").source, "a test");
   EXPECT_EQ(memory.device(), fake.device);
 }
 

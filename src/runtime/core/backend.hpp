@@ -7,6 +7,8 @@
 #include <exception>
 #include <memory>
 
+#include "runtime/core/wait_log.hpp"
+
 namespace headroom::detail {
 
 /// Work that the calling host thread waits for: `poll` until done, `pause` between two polls (see Operation).
@@ -38,6 +40,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   [[nodiscard]] virtual bool complete(StreamId stream, Ticket ticket) const = 0;
   virtual void wait(StreamId consumer, StreamId producer, Ticket ticket) = 0;
   [[nodiscard]] virtual Ticket knows(StreamId consumer, StreamId producer) const = 0;
+  [[nodiscard]] virtual const WaitLog& waits() const noexcept = 0;
   virtual void synchronize(StreamId stream, Ticket ticket) = 0;
   [[nodiscard]] virtual bool failed(StreamId stream) const = 0;
 

@@ -98,6 +98,7 @@ void StreamMachine::wait(StreamId consumer, StreamId producer, Ticket ticket) {
   item.producer_ticket = ticket;
   StreamQueue& queue = open_queue(consumer);
   order_.add_wait(consumer, queue.issued + 1, producer, ticket);
+  waits_.add({consumer, queue.issued + 1, producer, ticket});
   append(lock, queue, std::move(item));
 }
 

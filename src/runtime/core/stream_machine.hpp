@@ -27,6 +27,7 @@ class StreamMachine : public Backend {
   [[nodiscard]] bool complete(StreamId stream, Ticket ticket) const final;
   void wait(StreamId consumer, StreamId producer, Ticket ticket) final;
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const final;
+  [[nodiscard]] const WaitLog& waits() const noexcept final { return waits_; }
   void synchronize(StreamId stream, Ticket ticket) final;
   [[nodiscard]] bool failed(StreamId stream) const final;
   void host_wait(const HostWork& work) final;
@@ -40,6 +41,7 @@ class StreamMachine : public Backend {
   Trace trace_;
   mutable StreamTable table_;
   StreamOrder order_;
+  WaitLog waits_;
   std::unique_ptr<StreamExecutor> executor_;
 };
 

@@ -13,6 +13,7 @@ Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stre
   const Tag tag = tag_of(request.category, request.state);
   Lock lock(mutex);
   expect_stream(stream);
+  note_waits();
   if (pending_first != kNoIndex) sweep_pending(kSweep);
   const bool possible = request.bytes <= capacity_bytes;
   Attempt attempt{possible ? round_up(request.bytes, kGranuleBytes) : request.bytes, stream, request.region};

@@ -41,9 +41,9 @@ void CachingAllocator::mark_unit(int unit, const char* phase, const char* operat
   state_->mark_unit(unit, phase, operation);
 }
 
-std::vector<AllocatorEvent> CachingAllocator::events() const {
+std::vector<AllocatorEvent> CachingAllocator::events(std::uint64_t from) const {
   const AllocatorState::Lock lock(state_->mutex);
-  return state_->log.since(0);
+  return state_->log.since(from);
 }
 
 std::uint64_t CachingAllocator::dropped_events() const {
@@ -56,14 +56,26 @@ std::vector<std::string> CachingAllocator::names() const {
   return state_->log.names();
 }
 
-void CachingAllocator::register_external(const std::string& name, std::size_t bytes) {
+void CachingAllocator::register_external(const std::string& name, std::size_t bytes, const std::string& source) {
   const AllocatorState::Lock lock(state_->mutex);
-  state_->external[name] = bytes;
+  state_->external[name] = {bytes, source};
 }
 
-std::map<std::string, std::size_t> CachingAllocator::external() const {
+std::map<std::string, ExternalBytes> CachingAllocator::external() const {
   const AllocatorState::Lock lock(state_->mutex);
   return state_->external;
+}
+
+AllocatorLayout CachingAllocator::layout() const {
+  AllocatorLayout layout;
+  layout.page_bytes = state_->page_bytes;
+  layout.limit_bytes = state_->limit_bytes;
+  layout.region_bytes = state_->capacity_bytes;
+  for (std::size_t region = 0; region < layout.region_base.size(); ++region) {
+    layout.region_base[region] = reinterpret_cast<std::uintptr_t>(state_->arenas[region].base);
+  }
+  layout.slot_base = reinterpret_cast<std::uintptr_t>(state_->slot_base);
+  return layout;
 }
 
 Device CachingAllocator::device() const { return state_->device; }

@@ -6,7 +6,10 @@
 namespace headroom::detail {
 
 AllocatorState::AllocatorState(const Device& on, const AllocatorOptions& options)
-    : device(on), backend(on.backend()), page_bytes(backend.page_bytes()), log(options.event_capacity) {
+    : device(on), backend(on.backend()),
+      page_bytes(backend.page_bytes()),
+      log(options.event_capacity),
+      waits_seen(backend.waits().count()) {
   const std::size_t total = backend.memory_info().total_bytes;
   limit_bytes = options.limit_bytes == 0 ? total : options.limit_bytes;
   capacity_bytes = std::max(round_down(std::min(limit_bytes, total), page_bytes), page_bytes);
@@ -85,7 +88,9 @@ void AllocatorState::begin_live(std::uint32_t index) {
   increase(stats.requested_bytes, allocation.requested_bytes);
   increase(stats.regions[static_cast<std::size_t>(allocation.region)].allocated_bytes, allocation.bytes);
   stats.tag_bytes[static_cast<std::size_t>(allocation.tag)] += allocation.bytes;
-  allocation.event = record(AllocatorEvent::Kind::alloc, allocation, backend.now_ns()).number;
+  AllocatorEvent& event = record(AllocatorEvent::Kind::alloc, allocation, backend.now_ns());
+  event.ticket = backend.issued(allocation.stream);
+  allocation.event = event.number;
   if (highest) peaks.reach(allocation.event, stats.allocated_bytes.current, stats.tag_bytes);
 }
 
@@ -113,6 +118,7 @@ AllocatorEvent& AllocatorState::record(AllocatorEvent::Kind kind, const Allocati
   event.stream = allocation.stream;
   event.tag = allocation.tag;
   event.region = allocation.region;
+  event.flags = allocation.slot ? AllocatorEvent::kSlot : 0;
   return event;
 }
 
@@ -135,6 +141,32 @@ void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std:
   event.stream = stream;
 }
 
+void AllocatorState::log_waits() {
+  fresh_waits.clear();
+  const bool whole = backend.waits().since(waits_seen, fresh_waits);
+  waits_seen = backend.waits().count();
+  if (!whole) record(AllocatorEvent::Kind::wait);
+  for (const IssuedWait& wait : fresh_waits) {
+    AllocatorEvent& event = record(AllocatorEvent::Kind::wait);
+    event.stream = wait.consumer;
+    event.ticket = wait.at;
+    event.address = wait.producer;
+    event.bytes = wait.ticket;
+  }
+}
+
+void AllocatorState::log_uses(const Allocation& allocation, const DependencySet& uses, std::int64_t now_ns) {
+  const auto log_use = [&](StreamId stream, Ticket ticket) {
+    if (stream == allocation.stream || ticket == 0) return;
+    AllocatorEvent& event = record(AllocatorEvent::Kind::use, allocation, now_ns);
+    event.stream = stream;
+    event.ticket = ticket;
+  };
+  for (const StreamUse& use : uses.uses()) log_use(use.stream, use.ticket);
+  if (!uses.collapsed()) return;
+  for (StreamId id = 0; id < streams.size(); ++id) log_use(id, streams[id].ceiling);
+}
+
 void AllocatorState::list_peak() {
   peaks.begin_list();
   for (std::uint32_t i = 0; i < allocations.size(); ++i) {
@@ -152,6 +184,7 @@ void AllocatorState::list_peak() {
 
 void AllocatorState::mark_step(std::int64_t step) {
   const Lock lock(mutex);
+  note_waits();
   static_cast<void>(sweep_all());
   AllocatorEvent& event = record(AllocatorEvent::Kind::step);
   event.allocation = static_cast<std::uint64_t>(step);

@@ -86,7 +86,7 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   void release(std::uint32_t allocation, std::uint32_t share) noexcept;
   void record_use(std::uint32_t allocation, StreamRef stream);
   void last_use(std::uint32_t allocation, StreamRef stream, Ticket ticket);
-  void retag(std::uint32_t allocation, Tag tag);
+  void retag(std::uint32_t allocation, Tag tag, const StreamRef* stream);
   [[nodiscard]] Buffer view(const Buffer& of, std::size_t offset, std::size_t bytes, std::string_view name);
   void mark_step(std::int64_t step);
   void mark_unit(int unit, const char* phase, const char* operation);
@@ -161,6 +161,12 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   AllocatorEvent& record(AllocatorEvent::Kind kind);
   AllocatorEvent& record(AllocatorEvent::Kind kind, const Allocation& allocation, std::int64_t now_ns);
   void note_mapping(AllocatorEvent::Kind kind, Region region, std::byte* at, std::size_t bytes, StreamId stream);
+  /// Logs what streams have been ordered after since the last call: entry points that decide by it begin so.
+  void note_waits() {
+    if (backend.waits().count() != waits_seen) log_waits();
+  }
+  void log_waits();
+  void log_uses(const Allocation& allocation, const DependencySet& uses, std::int64_t now_ns);
   void settle_peak() {
     if (peaks.wants_list()) list_peak();
   }
@@ -198,7 +204,9 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   MemoryStatistics stats;
   PeakRecorder peaks;
   std::vector<UnitMark> unit_marks;
-  std::map<std::string, std::size_t> external;
+  std::map<std::string, ExternalBytes> external;
+  std::uint64_t waits_seen;              ///< Of backend.waits().
+  std::vector<IssuedWait> fresh_waits;  ///< Scratch of note_waits().
   std::string refusal;
 };
 

@@ -26,7 +26,7 @@ void AllocatorState::last_use(std::uint32_t allocation, StreamRef stream, Ticket
   if (ticket > 0) allocations[allocation].uses.add(stream.id(), ticket);
 }
 
-void AllocatorState::retag(std::uint32_t allocation, Tag tag) {
+void AllocatorState::retag(std::uint32_t allocation, Tag tag, const StreamRef* stream) {
   const Lock lock(mutex);
   Allocation& a = allocations[allocation];
   if (a.tag == tag) return;
@@ -34,7 +34,10 @@ void AllocatorState::retag(std::uint32_t allocation, Tag tag) {
   stats.tag_bytes[static_cast<std::size_t>(a.tag)] -= a.bytes;
   stats.tag_bytes[static_cast<std::size_t>(tag)] += a.bytes;
   a.tag = tag;
-  record(AllocatorEvent::Kind::retag, a, backend.now_ns());
+  AllocatorEvent& event = record(AllocatorEvent::Kind::retag, a, backend.now_ns());
+  if (stream == nullptr) return;
+  event.stream = stream->id();
+  event.ticket = stream->issued();
 }
 
 Buffer AllocatorState::view(const Buffer& of, std::size_t offset, std::size_t bytes, std::string_view name) {
@@ -130,7 +133,12 @@ Buffer Buffer::view(std::size_t offset_bytes, std::size_t bytes, std::string_vie
 
 void Buffer::retag(Category category, UseState state) {
   detail::expect_owner(state_ != nullptr, "retag");
-  state_->retag(block_, tag_of(category, state));
+  state_->retag(block_, tag_of(category, state), nullptr);
+}
+
+void Buffer::retag(Category category, UseState state, StreamRef stream) {
+  detail::expect_owner(state_ != nullptr, "retag");
+  state_->retag(block_, tag_of(category, state), &stream);
 }
 
 }  // namespace headroom

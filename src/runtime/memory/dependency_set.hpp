@@ -45,6 +45,13 @@ class DependencySet {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0 && !collapsed_; }
   /// Sorted by stream; empty if collapsed.
   [[nodiscard]] std::span<const StreamUse> uses() const noexcept { return {uses_.data(), size_}; }
+  /// The ticket named for `stream`, or 0.
+  [[nodiscard]] Ticket ticket_of(StreamId stream) const noexcept {
+    for (const StreamUse& use : uses()) {
+      if (use.stream == stream) return use.ticket;
+    }
+    return 0;
+  }
   friend bool operator==(const DependencySet& a, const DependencySet& b) noexcept;
 
  private:

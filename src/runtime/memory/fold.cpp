@@ -47,8 +47,11 @@ void EventFold::apply(const AllocatorEvent& event) {
       return;
     }
     case Kind::out_of_memory: ++memory_.out_of_memory; return;
+    case Kind::use: static_cast<void>(live(event)); return;
     case Kind::step:
-    case Kind::unit: return;
+    case Kind::unit:
+    case Kind::wait:
+    case Kind::trim: return;
   }
   refuse(event, "is of no known kind");
 }

@@ -89,7 +89,7 @@ std::string AllocatorState::refusal_text(const Attempt& attempt, const Allocatio
       kRegionNames[static_cast<std::size_t>(attempt.region)], bound, size_text(limit_bytes), size_text(reserved),
       size_text(stats.allocated_bytes.current), size_text(pending), size_text(cached), size_text(largest),
       live_text(stats.tag_bytes));
-  for (const auto& [name, bytes] : external) text += fmt::format(" External: {} {}.", name, size_text(bytes));
+  for (const auto& [name, figure] : external) text += fmt::format(" External: {} {}.", name, size_text(figure.bytes));
   return text;
 }
 

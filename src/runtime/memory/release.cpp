@@ -8,6 +8,7 @@ namespace headroom::detail {
 void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noexcept {
   const Lock lock(mutex);
   const std::int64_t now_ns = backend.now_ns();
+  note_waits();
   settle_peak();
   Allocation& a = allocations[allocation];
   const bool last = --a.shares == 0;
@@ -31,7 +32,10 @@ void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noex
   decrease(stats.regions[static_cast<std::size_t>(a.region)].allocated_bytes, a.bytes);
   stats.tag_bytes[static_cast<std::size_t>(a.tag)] -= a.bytes;
   increase(stats.pending_free_bytes, pending ? a.bytes : 0);
-  peaks.freed(a.peak_row, record(AllocatorEvent::Kind::free_requested, a, now_ns).number);
+  log_uses(a, uses, now_ns);
+  AllocatorEvent& event = record(AllocatorEvent::Kind::free_requested, a, now_ns);
+  event.ticket = uses.collapsed() ? streams[a.stream].ceiling : uses.ticket_of(a.stream);
+  peaks.freed(a.peak_row, event.number);
   if (a.block != BlockPool::kNone) arena(a.region).pool.release(a.block, uses, pending);
   if (a.slot && a.bytes > 0) slots.release(a.offset, uses, pending);
   if (!pending) {

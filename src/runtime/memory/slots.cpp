@@ -9,6 +9,7 @@ namespace headroom::detail {
 
 void AllocatorState::commit_slots(std::size_t bytes) {
   Lock lock(mutex);
+  note_waits();
   if (slots.any_live()) throw std::logic_error("commit_slots: slots are live; free them first");
   Attempt attempt{bytes, StreamRef(&backend, 0), Region::communication};
   AllocationRequest request;
@@ -77,6 +78,7 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
   const Tag tag = tag_of(request.category, request.state);
   const Lock lock(mutex);
   expect_stream(stream);
+  note_waits();
   sweep_pending(kSweep);
   const std::string name(request.name);
   if (offset % kGranuleBytes != 0 || offset > slot_committed_bytes || request.bytes > slot_committed_bytes - offset) {

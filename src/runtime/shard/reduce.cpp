@@ -61,7 +61,7 @@ Ticket begin_reduction(ManagerState& state, int index) {
   const Ticket computed = state.compute.issued();
   state.reduce.wait(state.compute, computed);
   if (unit.gradient) {
-    state.unit(index).gradient.retag(Category::gradient_full, UseState::reducing);
+    state.unit(index).gradient.retag(Category::gradient_full, UseState::reducing, state.reduce);
   }
   return computed;
 }
@@ -87,7 +87,7 @@ void begin_gradient(StepState& step, std::size_t at) {
       state.gradient_sets_peak = std::max(state.gradient_sets_peak, ++state.gradient_sets);
     }
   } else if (unit.gradient) {
-    unit.gradient.retag(Category::gradient_full, UseState::computing);
+    unit.gradient.retag(Category::gradient_full, UseState::computing, state.compute);
   } else if (!unit.gradient_written) {  // it lies in the gradient shard itself
     kernels::fill(unit.gradient_shard_view(), 0, {state.compute, index});
     unit.gradient_written = true;

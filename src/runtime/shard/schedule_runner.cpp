@@ -19,7 +19,7 @@ void visit(StepState& step, std::size_t at) {
   const char* phase = backward ? "backward" : "forward";
   state.memory.mark_unit(op.unit, phase, phase);
   if (state.gathers()) {
-    state.unit(op.unit).full.retag(Category::parameter_full, UseState::current);
+    state.unit(op.unit).full.retag(Category::parameter_full, UseState::current, state.compute);
     if (state.options.verify && !step.draining) {
       verify_set(state, op.unit);
     }
@@ -112,11 +112,12 @@ void end_visit(StepState& step, int unit, Phase phase) {
   UnitState& left = state.unit(unit);
   // The same unit may have been gathered again meanwhile, for the phase that follows: that set is not this visit's.
   if (state.gathers() && left.full && left.gathered == gathered) {
-    left.full.retag(Category::parameter_full, UseState::retained);
+    left.full.retag(Category::parameter_full, UseState::retained, state.compute);
   }
   if (phase == Phase::backward && left.gradient) {
     const bool stays = state.options.accumulation == Accumulation::full && micro + 1 < state.options.micro_batches;
-    left.gradient.retag(Category::gradient_full, stays ? UseState::retained : UseState::awaiting_reduce);
+    left.gradient.retag(Category::gradient_full, stays ? UseState::retained : UseState::awaiting_reduce,
+                        state.compute);
   }
 }
 

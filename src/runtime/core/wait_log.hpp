@@ -1,0 +1,38 @@
+#pragma once
+
+#include <headroom/stream.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace headroom::detail {
+
+/// Work of `consumer` from its ticket `at` on comes after `ticket` of `producer`.
+struct IssuedWait {
+  StreamId consumer = 0;
+  Ticket at = 0;
+  StreamId producer = 0;
+  Ticket ticket = 0;
+};
+
+/// The last waits that a device's streams were given, in the order given: whoever decides by `knows` can write down
+/// what it knew. Thread-safe.
+class WaitLog {
+ public:
+  static constexpr std::uint64_t kKept = 1024;
+
+  void add(const IssuedWait& wait);
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+  /// Appends the waits from the `from`-th on to `into`; false if some of them are not kept any more.
+  [[nodiscard]] bool since(std::uint64_t from, std::vector<IssuedWait>& into) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::array<IssuedWait, kKept> ring_{};
+  std::atomic<std::uint64_t> count_{0};
+};
+
+}  // namespace headroom::detail
