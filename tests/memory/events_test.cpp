@@ -38,8 +38,8 @@ TEST_F(Events, OneLife_IsLoggedInOrder) {
   stream.ref().wait(user, user.ref().issued());
   memory.mark_step(4);
   EXPECT_EQ(kinds(memory), (std::vector<Kind>{Kind::step, Kind::unit, Kind::segment_map, Kind::alloc, Kind::view,
-                                              Kind::retag, Kind::view_drop, Kind::free_requested, Kind::out_of_memory,
-                                              Kind::free_completed, Kind::step}));
+                                              Kind::retag, Kind::view_drop, Kind::use, Kind::free_requested,
+                                              Kind::out_of_memory, Kind::wait, Kind::free_completed, Kind::step}));
   const std::vector<AllocatorEvent> events = memory.events();
   const std::vector<std::string> names = memory.names();
   EXPECT_EQ(events[0].allocation, 3U);
@@ -54,7 +54,13 @@ TEST_F(Events, OneLife_IsLoggedInOrder) {
   EXPECT_EQ(events[4].bytes, 200U);
   EXPECT_EQ(events[4].allocation, events[3].allocation);
   EXPECT_EQ(events[5].tag, Tag::gradient_full_reducing);
-  EXPECT_EQ(events[8].requested_bytes, std::size_t{1} << 21U);
+  EXPECT_EQ(events[7].stream, user.ref().id());
+  EXPECT_EQ(events[7].ticket, user.ref().issued());
+  EXPECT_EQ(events[9].requested_bytes, std::size_t{1} << 21U);
+  EXPECT_EQ(events[10].stream, stream.ref().id());
+  EXPECT_EQ(events[10].ticket, stream.ref().issued());
+  EXPECT_EQ(events[10].address, user.ref().id());
+  EXPECT_EQ(events[10].bytes, user.ref().issued());
 }
 
 TEST_F(Events, FirstShareDroppedBeforeAView_LogsItsRange) {
