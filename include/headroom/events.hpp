@@ -80,12 +80,20 @@ struct AllocatorEvent {
     out_of_memory,
     step,
     unit,
-    use,   ///< Before a free_requested: the allocation's last use on a stream other than its own.
-    wait,  ///< `stream`, from `ticket` on, comes after ticket `bytes` of stream `address`. Its own stream: some are lost.
-    trim,  ///< Free pages were asked back.
+    use,    ///< Before a free_requested: the allocation's last use on a stream other than its own.
+    wait,   ///< `stream`, from `ticket` on, comes after ticket `bytes` of stream `address`. Its own stream: some are
+            ///< lost.
+    trim,   ///< Free pages were asked back.
+    slots,  ///< The planned part of the communication region was given `bytes`.
+    peak_reset,  ///< peak <- current.
+    host_wait,   ///< Within a call: the calling thread waits for frees, and lets other calls in meanwhile.
+    callback,    ///< The same, to ask a pressure callback.
   };
-  static constexpr std::uint8_t kSlot = 1;       ///< Of `flags`: the allocation has a planned offset.
-  static constexpr std::uint8_t kRungShift = 1;  ///< Of an alloc's `flags`: its Rung, from this bit on.
+  // Of `flags`:
+  static constexpr std::uint8_t kSlot = 1;       ///< A planned offset, or the refusal to back such offsets.
+  static constexpr std::uint8_t kRungShift = 1;  ///< An alloc's Rung, 3 bits.
+  static constexpr std::uint8_t kInside = 16;    ///< While another call waited: see host_wait, callback.
+  static constexpr std::uint8_t kOwnWait = 32;   ///< Of a wait: made by the allocator, for the next alloc.
 
   std::uint64_t number = 0;      ///< Dense, from 0.
   std::int64_t time_ns = 0;      ///< Device::now_ns, issue order on the host.
@@ -105,7 +113,7 @@ struct AllocatorEvent {
   std::uint8_t flags = 0;
 
   [[nodiscard]] bool is_slot() const noexcept { return (flags & kSlot) != 0; }
-  [[nodiscard]] Rung rung() const noexcept { return static_cast<Rung>(flags >> kRungShift); }
+  [[nodiscard]] Rung rung() const noexcept { return static_cast<Rung>((flags >> kRungShift) & 7U); }
 };
 static_assert(sizeof(AllocatorEvent) == 72);
 

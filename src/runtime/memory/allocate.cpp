@@ -101,8 +101,8 @@ void AllocatorState::order_after(const DependencySet& uses, StreamRef stream) {
     stream.wait(StreamRef(&backend, id), ticket);
   };
   for (const StreamUse& use : uses.uses()) wait(use.stream, use.ticket);
-  if (!uses.collapsed()) return;
-  for (StreamId id = 0; id < streams.size(); ++id) wait(id, streams[id].ceiling);
+  for (StreamId id = 0; uses.collapsed() && id < streams.size(); ++id) wait(id, streams[id].ceiling);
+  if (backend.waits().count() != waits_seen) log_waits(AllocatorEvent::kOwnWait);
 }
 
 /// Blocks for the oldest pending free of the region; false if there is none.
@@ -132,12 +132,9 @@ void AllocatorState::wait_on_host(Lock& lock, const DependencySet& uses) {
   for (StreamId id = 0; uses.collapsed() && id < streams.size(); ++id) {
     if (streams[id].ceiling > 0) waits.push_back({id, streams[id].ceiling});
   }
-  lock.unlock();
-  {
-    const HostSpanTimer span(device, HostCause::allocator);
-    for (const StreamUse& use : waits) backend.synchronize(use.stream, use.ticket);
-  }
-  lock.lock();
+  const Window window(*this, lock, AllocatorEvent::Kind::host_wait);
+  const HostSpanTimer span(device, HostCause::allocator);
+  for (const StreamUse& use : waits) backend.synchronize(use.stream, use.ticket);
 }
 
 }  // namespace headroom::detail

@@ -6,7 +6,8 @@
 namespace headroom::detail {
 
 AllocatorState::AllocatorState(const Device& on, const AllocatorOptions& options)
-    : device(on), backend(on.backend()),
+    : device(on),
+      backend(on.backend()),
       page_bytes(backend.page_bytes()),
       log(options.event_capacity),
       waits_seen(backend.waits().count()) {
@@ -102,6 +103,7 @@ AllocatorEvent& AllocatorState::record(AllocatorEvent::Kind kind) {
   AllocatorEvent& event = log.append();
   event.kind = kind;
   event.time_ns = backend.now_ns();
+  event.flags = inside();
   return event;
 }
 
@@ -118,7 +120,7 @@ AllocatorEvent& AllocatorState::record(AllocatorEvent::Kind kind, const Allocati
   event.stream = allocation.stream;
   event.tag = allocation.tag;
   event.region = allocation.region;
-  event.flags = allocation.slot ? AllocatorEvent::kSlot : 0;
+  event.flags = inside() | (allocation.slot ? AllocatorEvent::kSlot : 0);
   return event;
 }
 
@@ -141,7 +143,7 @@ void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std:
   event.stream = stream;
 }
 
-void AllocatorState::log_waits() {
+void AllocatorState::log_waits(std::uint8_t flags) {
   fresh_waits.clear();
   const bool whole = backend.waits().since(waits_seen, fresh_waits);
   waits_seen = backend.waits().count();
@@ -152,6 +154,7 @@ void AllocatorState::log_waits() {
     event.ticket = wait.at;
     event.address = wait.producer;
     event.bytes = wait.ticket;
+    event.flags |= flags;
   }
 }
 
@@ -229,7 +232,7 @@ void AllocatorState::reset_peak() {
     region.allocated_bytes.peak = region.allocated_bytes.current;
     region.reserved_bytes.peak = region.reserved_bytes.current;
   }
-  peaks.reach(log.count() == 0 ? 0 : log.count() - 1, stats.allocated_bytes.current, stats.tag_bytes);
+  peaks.reach(record(AllocatorEvent::Kind::peak_reset).number, stats.allocated_bytes.current, stats.tag_bytes);
 }
 
 MemoryPeak AllocatorState::peak() {

@@ -127,8 +127,8 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   void forget_slots(Lock& lock);
 
   // refusal.cpp
-  [[noreturn]] void refuse(const Attempt& attempt, const AllocationRequest& request);
-  void note_refusal(const Attempt& attempt, const AllocationRequest& request);
+  [[noreturn]] void refuse(const Attempt& attempt, const AllocationRequest& request, std::uint8_t flags = 0);
+  void note_refusal(const Attempt& attempt, const AllocationRequest& request, std::uint8_t flags = 0);
   [[nodiscard]] std::string refusal_text(const Attempt& attempt, const AllocationRequest& request) const;
 
   // release.cpp
@@ -160,12 +160,13 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   /// Appends an event to the log, for the caller to complete.
   AllocatorEvent& record(AllocatorEvent::Kind kind);
   AllocatorEvent& record(AllocatorEvent::Kind kind, const Allocation& allocation, std::int64_t now_ns);
+  [[nodiscard]] std::uint8_t inside() const noexcept { return windows > 0 ? AllocatorEvent::kInside : 0; }
   void note_mapping(AllocatorEvent::Kind kind, Region region, std::byte* at, std::size_t bytes, StreamId stream);
   /// Logs what streams have been ordered after since the last call: entry points that decide by it begin so.
   void note_waits() {
     if (backend.waits().count() != waits_seen) log_waits();
   }
-  void log_waits();
+  void log_waits(std::uint8_t flags = 0);
   void log_uses(const Allocation& allocation, const DependencySet& uses, std::int64_t now_ns);
   void settle_peak() {
     if (peaks.wants_list()) list_peak();
@@ -205,9 +206,30 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   PeakRecorder peaks;
   std::vector<UnitMark> unit_marks;
   std::map<std::string, ExternalBytes> external;
-  std::uint64_t waits_seen;              ///< Of backend.waits().
+  int windows = 0;                      ///< Calls that have let the mutex go: see Window.
+  std::uint64_t waits_seen;             ///< Of backend.waits().
   std::vector<IssuedWait> fresh_waits;  ///< Scratch of note_waits().
   std::string refusal;
+};
+
+/// Within a call that holds the mutex: lets it go for its own lifetime, and logs that (host_wait, callback).
+class Window {
+ public:
+  Window(AllocatorState& state, AllocatorState::Lock& lock, AllocatorEvent::Kind kind) : state_(state), lock_(lock) {
+    state_.record(kind);
+    ++state_.windows;
+    lock_.unlock();
+  }
+  ~Window() {
+    lock_.lock();
+    --state_.windows;
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+ private:
+  AllocatorState& state_;
+  AllocatorState::Lock& lock_;
 };
 
 inline void increase(Metric& metric, std::size_t by) noexcept {

@@ -51,7 +51,11 @@ void EventFold::apply(const AllocatorEvent& event) {
     case Kind::step:
     case Kind::unit:
     case Kind::wait:
-    case Kind::trim: return;
+    case Kind::trim:
+    case Kind::slots:
+    case Kind::peak_reset:
+    case Kind::host_wait:
+    case Kind::callback: return;
   }
   refuse(event, "is of no known kind");
 }

@@ -26,8 +26,8 @@ constexpr const char* kRegionNames[] = {"residents", "communication", "transient
 
 }  // namespace
 
-void AllocatorState::refuse(const Attempt& attempt, const AllocationRequest& request) {
-  note_refusal(attempt, request);
+void AllocatorState::refuse(const Attempt& attempt, const AllocationRequest& request, std::uint8_t flags) {
+  note_refusal(attempt, request, flags);
   OutOfMemory::Details details;
   details.requested_bytes = request.bytes;
   details.allocated_bytes = stats.allocated_bytes.current;
@@ -40,7 +40,7 @@ void AllocatorState::refuse(const Attempt& attempt, const AllocationRequest& req
   throw OutOfMemory(refusal, details);
 }
 
-void AllocatorState::note_refusal(const Attempt& attempt, const AllocationRequest& request) {
+void AllocatorState::note_refusal(const Attempt& attempt, const AllocationRequest& request, std::uint8_t flags) {
   refusal = refusal_text(attempt, request);
   ++stats.num_ooms;
   AllocatorEvent& event = record(AllocatorEvent::Kind::out_of_memory);
@@ -51,6 +51,7 @@ void AllocatorState::note_refusal(const Attempt& attempt, const AllocationReques
   event.stream = attempt.stream.id();
   event.tag = tag_of(request.category, request.state);
   event.region = attempt.region;
+  event.flags |= flags;
 }
 
 std::string AllocatorState::refusal_text(const Attempt& attempt, const AllocationRequest& request) const {

@@ -7,8 +7,8 @@ namespace headroom::detail {
 
 void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noexcept {
   const Lock lock(mutex);
-  const std::int64_t now_ns = backend.now_ns();
   note_waits();
+  const std::int64_t now_ns = backend.now_ns();
   settle_peak();
   Allocation& a = allocations[allocation];
   const bool last = --a.shares == 0;

@@ -17,12 +17,12 @@ void AllocatorState::commit_slots(std::size_t bytes) {
   request.category = Category::communication;
   request.name = "slots";
   request.region = Region::communication;
-  if (bytes > capacity_bytes) refuse(attempt, request);
+  if (bytes > capacity_bytes) refuse(attempt, request, AllocatorEvent::kSlot);
   const std::size_t wanted = round_up(bytes, page_bytes);
   attempt.bytes = wanted - std::min(wanted, slot_committed_bytes);
   if (!extend_slots(lock, attempt, wanted)) {
     restore(attempt);
-    refuse(attempt, request);
+    refuse(attempt, request, AllocatorEvent::kSlot);
   }
   forget_slots(lock);
   if (wanted < slot_committed_bytes) {
@@ -31,6 +31,7 @@ void AllocatorState::commit_slots(std::size_t bytes) {
     slot_committed_bytes = wanted;
     note_mapping(AllocatorEvent::Kind::segment_unmap, Region::communication, slot_base + wanted, rest, 0);
   }
+  record(AllocatorEvent::Kind::slots).bytes = bytes;
 }
 
 bool AllocatorState::extend_slots(Lock& lock, Attempt& attempt, std::size_t wanted) {
