@@ -4,6 +4,21 @@
 include(GoogleTest)
 find_package(GTest 1.12 REQUIRED)
 
+# What every source of a test is compiled with, and the headers that all of them share.
+function(headroom_test_source target)
+  target_link_libraries(${target} PRIVATE headroom_flags GTest::gtest)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/bench)
+  target_compile_options(${target} PRIVATE -O1) # the layers under test keep their own; this nearly halves the tests' compile time
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF) # one way for objects and programs
+  if(target STREQUAL headroom_test_headers)
+    headroom_precompile(${target} HEADERS <gtest/gtest.h>)
+  else()
+    headroom_precompile(${target} FROM headroom_test_headers)
+  endif()
+endfunction()
+add_library(headroom_test_headers OBJECT headers.cpp)
+headroom_test_source(headroom_test_headers)
+
 function(headroom_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LAYERS;LINK;LABELS;MPI" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -13,13 +28,12 @@ function(headroom_test)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   set(labels ${folder} ${ARG_LABELS})
   add_executable(${program} ${ARG_SOURCES})
-  target_compile_options(${program} PRIVATE -O1) # the layers under test keep their own; this nearly halves the tests' compile time
+  headroom_test_source(${program})
   foreach(layer ${ARG_LAYERS})
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:headroom_${layer}>)
     target_link_libraries(${program} PRIVATE $<TARGET_PROPERTY:headroom_${layer},LINK_LIBRARIES>)
   endforeach()
-  target_link_libraries(${program} PRIVATE headroom_flags Threads::Threads GTest::gtest ${ARG_LINK})
-  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/bench)
+  target_link_libraries(${program} PRIVATE ${ARG_LINK})
   target_compile_definitions(${program} PRIVATE HEADROOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                 HEADROOM_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(ARG_MPI)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the library and the program: lint.py BUILD_DIR [--jobs N] [PATH...].
 
-Reads BUILD_DIR/compile_commands.json; PATHs (default: src bench) choose the sources. A source that passed is remembered in
+Reads BUILD_DIR/compile_commands.json; PATHs (default: src bench) choose the sources, which are read without precompiled
+headers: those are the compiler's own, and hide what a source forgot to include. A source that passed is remembered in
 BUILD_DIR/lint by the hash of its text, its command, every project header it includes, and the configuration.
 """
 import argparse
@@ -9,6 +10,7 @@ import concurrent.futures
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -38,8 +40,14 @@ def fingerprint(entry, salt):
     return digest.hexdigest()
 
 
-def lint(tidy, build, entry, stamp):
-    command = [tidy, "--quiet", "-p", build, "--extra-arg=-Wno-unknown-pragmas", entry["file"]]
+def without_precompiled(entry):
+    """The entry of compile_commands.json without what CMake adds for precompiled headers."""
+    command = re.sub(r" -Winvalid-pch -include \S*/cmake_pch\.hxx\b", "", entry["command"])
+    return entry | {"command": command.replace(" -fpch-preprocess", "")}
+
+
+def lint(tidy, commands, entry, stamp):
+    command = [tidy, "--quiet", "-p", commands, "--extra-arg=-Wno-unknown-pragmas", entry["file"]]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode == 0:
         stamp.touch()
@@ -62,18 +70,19 @@ def main():
     for entry in json.loads((options.build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"])
         if file.exists() and any(file.is_relative_to(folder) for folder in folders):
-            entries.setdefault(entry["file"], entry)
+            entries.setdefault(entry["file"], without_precompiled(entry))
     if not entries:
         sys.exit(f"lint: {options.build} compiles nothing under {' '.join(options.paths)}")
     version = subprocess.run([tidy, "--version"], capture_output=True, check=True).stdout
     salt = version + (ROOT / ".clang-tidy").read_bytes()
     cache = options.build / "lint"
     cache.mkdir(exist_ok=True)
+    (cache / "compile_commands.json").write_text(json.dumps(list(entries.values())))
     stamps = {file: cache / fingerprint(entry, salt) for file, entry in entries.items()}
     todo = [file for file in sorted(entries) if not stamps[file].exists()]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         faults = 0
-        for findings in pool.map(lambda file: lint(tidy, options.build, entries[file], stamps[file]), todo):
+        for findings in pool.map(lambda file: lint(tidy, cache, entries[file], stamps[file]), todo):
             if findings:
                 faults += 1
                 print(findings, end="", flush=True)
