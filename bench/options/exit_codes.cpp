@@ -41,6 +41,7 @@ int exit_code_of(const std::exception& error) noexcept {
   if (const auto* aborted = dynamic_cast<const StepAborted*>(&error)) return exit_code_of_fault(aborted->fault());
   if (const auto* device = dynamic_cast<const DeviceError*>(&error)) return device->damage() == Damage::none ? 2 : 87;
   if (dynamic_cast<const InvalidInput*>(&error) != nullptr) return 2;
+  if (dynamic_cast<const BadFile*>(&error) != nullptr) return 65;
   if (dynamic_cast<const InputOutputError*>(&error) != nullptr) return 74;
   if (dynamic_cast<const OutOfMemory*>(&error) != nullptr) return 75;
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return 75;
@@ -64,6 +65,7 @@ Failure describe(const std::exception& error, int rank) {
 
 void rethrow(const Failure& failure) {
   if (failure.exit_code == 2) throw InvalidInput(failure.text);
+  if (failure.exit_code == 65) throw BadFile(failure.text);
   if (failure.exit_code == 74) throw InputOutputError(failure.text);
   throw AgreedError(failure);
 }

@@ -27,7 +27,7 @@ class AgreedError : public Error {
 /// CONTRACT section 1; 1: an error inside Headroom.
 [[nodiscard]] int exit_code_of(const std::exception& error) noexcept;
 [[nodiscard]] Failure describe(const std::exception& error, int rank);
-/// Throws: InvalidInput (2), InputOutputError (74), else AgreedError.
+/// Throws: InvalidInput (2), BadFile (65), InputOutputError (74), else AgreedError.
 [[noreturn]] void rethrow(const Failure& failure);
 
 /// `headroom: error: TEXT` on stderr.

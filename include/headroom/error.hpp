@@ -38,6 +38,12 @@ class InputOutputError : public Error {
   explicit InputOutputError(const std::string& what) : Error(Damage::none, what) {}
 };
 
+/// A recording that is damaged, cut short, of another version, or not one. Damage::none; exit code 65.
+class BadFile : public Error {
+ public:
+  explicit BadFile(const std::string& what) : Error(Damage::none, what) {}
+};
+
 /// The allocator refused a request after its whole ladder. Damage::none; what() names the bound that was violated.
 class OutOfMemory : public Error {
  public:

@@ -8,6 +8,7 @@
 #include <headroom/layout.hpp>
 #include <headroom/optimizer.hpp>
 #include <headroom/parameters.hpp>
+#include <headroom/recording.hpp>
 #include <headroom/schedule.hpp>
 #include <headroom/stream.hpp>
 #include <headroom/tensor.hpp>

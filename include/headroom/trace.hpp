@@ -38,6 +38,12 @@ struct StreamInfo {
   std::string name;
 };
 
+struct TraceRecords {
+  std::vector<OperationRecord> operations;  ///< Sorted by (start_ns, stream, ticket).
+  std::vector<HostSpan> host_spans;
+  std::uint64_t dropped = 0;
+};
+
 /// Everything a device's streams did, bounded: when full, new records are dropped and counted.
 /// Thread-safety: all members may be called from any thread.
 class Trace {
@@ -60,6 +66,7 @@ class Trace {
   [[nodiscard]] std::vector<HostSpan> host_spans() const;
   [[nodiscard]] std::vector<StreamInfo> streams() const;
   [[nodiscard]] std::uint64_t dropped() const noexcept;
+  [[nodiscard]] TraceRecords take();  ///< What clear() forgets.
   void clear();  ///< Forgets records and the count of dropped ones; streams stay.
 
  private:

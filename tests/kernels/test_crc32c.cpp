@@ -1,4 +1,4 @@
-#include "kernels/crc32c_table.hpp"
+#include "runtime/core/crc32c_table.hpp"
 
 #include <headroom/crc32c.hpp>
 

@@ -8,8 +8,21 @@
 #include <mutex>
 #include <new>
 #include <tuple>
+#include <utility>
 
 namespace headroom {
+
+namespace {
+
+void sort(std::vector<OperationRecord>& records) {
+  const auto key = [](const OperationRecord& record) {
+    return std::make_tuple(record.start_ns, record.stream, record.ticket);
+  };
+  std::sort(records.begin(), records.end(),
+            [&](const OperationRecord& a, const OperationRecord& b) { return key(a) < key(b); });
+}
+
+}  // namespace
 
 struct Trace::State {
   explicit State(std::size_t capacity_) : capacity(capacity_) {}
@@ -66,11 +79,7 @@ std::vector<OperationRecord> Trace::operations(std::int64_t begin_ns, std::int64
     std::copy_if(state_->operations.begin(), state_->operations.end(), std::back_inserter(found),
                  [=](const OperationRecord& record) { return record.end_ns >= begin_ns && record.start_ns <= end_ns; });
   }
-  const auto key = [](const OperationRecord& record) {
-    return std::make_tuple(record.start_ns, record.stream, record.ticket);
-  };
-  std::sort(found.begin(), found.end(),
-            [&](const OperationRecord& a, const OperationRecord& b) { return key(a) < key(b); });
+  sort(found);
   return found;
 }
 
@@ -87,6 +96,22 @@ std::vector<StreamInfo> Trace::streams() const {
 std::uint64_t Trace::dropped() const noexcept {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   return state_->dropped;
+}
+
+TraceRecords Trace::take() {
+  std::deque<OperationRecord> operations;
+  std::deque<HostSpan> host_spans;
+  TraceRecords taken;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    operations.swap(state_->operations);
+    host_spans.swap(state_->host_spans);
+    taken.dropped = std::exchange(state_->dropped, 0);
+  }
+  taken.operations.assign(operations.begin(), operations.end());
+  taken.host_spans.assign(host_spans.begin(), host_spans.end());
+  sort(taken.operations);
+  return taken;
 }
 
 void Trace::clear() {
