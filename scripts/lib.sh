@@ -36,9 +36,9 @@ fail() {
   exit 2
 }
 
-# Libraries and further tools, as Debian names them; a script may add to it.
+# Libraries and further tools, as Debian names them; a script may add to it. node-d3 is D3 5 alone, and no Node.js.
 packages=(libopenmpi-dev libopenblas-pthread-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libgtest-dev
-  libgmock-dev libbenchmark-dev)
+  libgmock-dev libbenchmark-dev node-d3)
 
 # Prints the Debian packages that are missing. Tools that any build needs count as there wherever they come from; $packages are
 # asked of dpkg.
@@ -67,7 +67,7 @@ install_packages() {
   local hint="install them and set HEADROOM_SKIP_INSTALL=1"
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail "this system has no apt. Needed: CMake 3.25, a C++20 compiler, Ninja or Make, Python 3, Open MPI, OpenBLAS, spdlog," \
-      "CLI11, nlohmann-json, GoogleTest, Google Benchmark; $hint (CMAKE_PREFIX_PATH tells where they are)"
+      "CLI11, nlohmann-json, GoogleTest, Google Benchmark, D3 5; $hint (CMAKE_PREFIX_PATH tells where they are)"
   fi
   local missing
   mapfile -t missing < <(missing_packages)

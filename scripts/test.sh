@@ -30,7 +30,7 @@ test_under() {
   ctest --test-dir "$dir" --output-on-failure --no-tests=error --parallel "$jobs" --label-regex "$labels" --label-exclude '^mpi$'
 }
 
-packages+=(python3-venv clang-format clang-tidy shellcheck)
+packages+=(python3-venv clang-format clang-tidy shellcheck chromium chromium-driver python3-selenium)
 install_packages
 
 if [ "$preset" = host ] && [ $# -eq 0 ]; then
