@@ -2,7 +2,7 @@
 
 #include "options/json_text.hpp"
 
-#include "runtime/memory/fold.hpp"
+#include <headroom/timeline.hpp>
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
@@ -102,11 +102,11 @@ class Writer {
     }
   }
 
-  void write_counter(std::int64_t time_ns, const detail::FoldedMemory& memory) {
+  void write_counter(std::int64_t time_ns, const MemoryInstant& memory) {
     std::string args;
     for (int tag = 0; tag < kTagCount; ++tag) {
       args += fmt::format("{}\"{}\":{}", tag == 0 ? "" : ",", name_of(static_cast<Tag>(tag)),
-                          memory.tag_bytes[static_cast<std::size_t>(tag)]);
+                          memory.bytes(static_cast<Tag>(tag)));
     }
     next() << fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"allocated bytes","args":{{{}}}}})", source_.rank,
                           microseconds(time_ns), args);
@@ -121,9 +121,11 @@ class Writer {
                    source_.rank, dropped);
       return;
     }
-    detail::fold(source_.memory->events(), 0, [this](const AllocatorEvent& event, const detail::FoldedMemory& memory) {
+    Timeline timeline;
+    for (const AllocatorEvent& event : source_.memory->events()) {
+      const MemoryInstant& memory = timeline.apply(event);
       if (changes_memory(event.kind)) write_counter(event.time_ns, memory);
-    });
+    }
   }
 
   std::ostream& out_;

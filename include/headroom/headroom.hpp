@@ -12,4 +12,5 @@
 #include <headroom/schedule.hpp>
 #include <headroom/stream.hpp>
 #include <headroom/tensor.hpp>
+#include <headroom/timeline.hpp>
 #include <headroom/trace.hpp>

@@ -2,7 +2,6 @@
 
 #include "fake_backend.hpp"
 #include "headroom/allocator.hpp"
-#include "runtime/memory/fold.hpp"
 
 namespace headroom::test {
 namespace {
@@ -73,7 +72,6 @@ TEST_F(Events, FirstShareDroppedBeforeAView_LogsItsRange) {
                                               Kind::view_drop, Kind::free_requested, Kind::free_completed}));
   EXPECT_EQ(memory.events()[3].bytes, 1000U);
   EXPECT_EQ(memory.events()[4].bytes, 200U);
-  detail::fold(memory.events(), 0, [](const auto&, const auto&) {});
 }
 
 TEST_F(Events, Log_FullOne_KeepsTheNewestAndCountsTheOthers) {
@@ -105,61 +103,6 @@ TEST_F(Events, Names_AreInternedOnce) {
     const Buffer a = memory.allocate(request(1, Category::other, name), stream);
   }
   EXPECT_EQ(memory.names(), (std::vector<std::string>{"even", "odd"}));
-}
-
-TEST_F(Events, Fold_Releasing_IsThePendingPartOfFullParameters) {
-  CachingAllocator memory(fake.device);
-  AllocationRequest asked = request(2048, Category::parameter_full, "p");
-  asked.state = UseState::current;
-  Buffer full = memory.allocate(asked, stream), other = memory.allocate(request(512), stream);
-  full.record_use(user);
-  other.record_use(user);
-  full.reset();
-  other.reset();
-  detail::EventFold folding;
-  for (const AllocatorEvent& event : memory.events()) folding.apply(event);
-  EXPECT_EQ(folding.memory().releasing_bytes, 2048U);
-  EXPECT_EQ(folding.memory().pending_bytes(), 2560U);
-  EXPECT_EQ(folding.memory().tag_bytes[static_cast<std::size_t>(Tag::parameter_full_releasing)], 0U);
-}
-
-std::string fold_error(std::vector<AllocatorEvent> events, std::uint64_t dropped = 0) {
-  try {
-    detail::fold(events, dropped, [](const auto&, const auto&) {});
-  } catch (const InvalidInput& error) {
-    return error.what();
-  }
-  return "(folded)";
-}
-
-TEST_F(Events, Fold_LogWithAHole_IsRefusedByName) {
-  CachingAllocator memory(fake.device);
-  Buffer a = memory.allocate(request(512), stream), b = memory.allocate(request(512), stream);
-  a.reset();
-  const std::vector<AllocatorEvent> whole = memory.events();
-  EXPECT_EQ(fold_error(whole), "(folded)");
-  EXPECT_NE(fold_error(whole, 5).find("first 5 events were dropped"), std::string::npos);
-  for (std::size_t missing = 0; missing + 1 < whole.size(); ++missing) {
-    std::vector<AllocatorEvent> holed = whole;
-    holed.erase(holed.begin() + static_cast<std::ptrdiff_t>(missing));
-    EXPECT_NE(fold_error(holed).find("a hole: event"), std::string::npos) << missing;
-  }
-}
-
-TEST_F(Events, Fold_ImpossibleEvents_AreRefused) {
-  AllocatorEvent event;
-  event.bytes = 512;
-  for (const Kind kind : {Kind::free_requested, Kind::free_completed, Kind::retag, Kind::view, Kind::view_drop,
-                          Kind::segment_unmap, static_cast<Kind>(200)}) {
-    event.kind = kind;
-    EXPECT_NE(fold_error({event}).find("event 0"), std::string::npos) << static_cast<int>(kind);
-  }
-  event.kind = Kind::alloc;
-  AllocatorEvent again = event;
-  again.number = 1;
-  EXPECT_NE(fold_error({event, again}).find("event 1 allocates what is allocated"), std::string::npos);
-  event.tag = static_cast<Tag>(99);
-  EXPECT_NE(fold_error({event}).find("no known tag"), std::string::npos);
 }
 
 }  // namespace

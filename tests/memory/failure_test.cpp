@@ -2,8 +2,8 @@
 
 #include "fake_backend.hpp"
 #include "headroom/allocator.hpp"
+#include "headroom/timeline.hpp"
 #include "runtime/memory/allocator_state.hpp"
-#include "runtime/memory/fold.hpp"
 
 namespace headroom::test {
 namespace {
@@ -54,7 +54,8 @@ std::size_t run(std::size_t fail_from, std::size_t fail_count) {
   live.back().reset();
   attempt([&] { memory.commit_slots(4 * kPage); });
   attempt([&] { memory.commit_slots(kPage); });
-  detail::fold(memory.events(), memory.dropped_events(), [](const auto&, const auto&) {});
+  Timeline timeline;
+  for (const AllocatorEvent& event : memory.events()) timeline.apply(event);
   const std::size_t commits = fake.backend->commits;
   live.clear();
   memory.check();

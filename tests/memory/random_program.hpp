@@ -2,16 +2,38 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
+#include <tuple>
 #include <unordered_map>
 
 #include "fake_backend.hpp"
 #include "headroom/allocator.hpp"
+#include "headroom/timeline.hpp"
 #include "runtime/memory/allocator_state.hpp"
-#include "runtime/memory/fold.hpp"
 
 namespace headroom::test {
+
+/// As sets: an allocator lists blocks in the order of its records.
+inline void expect_equal(const MemoryPeak& found, MemoryPeak expected) {
+  std::ranges::sort(expected.blocks, {}, &LiveBlock::allocated_event);
+  EXPECT_EQ(found.event, expected.event);
+  EXPECT_EQ(found.step, expected.step);
+  EXPECT_EQ(found.allocated_bytes, expected.allocated_bytes);
+  EXPECT_EQ(found.tag_bytes, expected.tag_bytes);
+  EXPECT_EQ(found.unit, expected.unit);
+  EXPECT_EQ(found.phase, expected.phase);
+  EXPECT_EQ(found.operation, expected.operation);
+  const auto key = [](const LiveBlock& block) {
+    return std::tie(block.name, block.unit, block.tag, block.bytes, block.allocated_event, block.freed_event,
+                    block.shared);
+  };
+  std::vector<LiveBlock> blocks = found.blocks;
+  std::ranges::sort(blocks, {}, &LiveBlock::allocated_event);
+  ASSERT_EQ(blocks.size(), expected.blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(key(blocks[i]), key(expected.blocks[i])) << i;
+}
 
 struct ProgramOptions {
   unsigned seed = 1;
@@ -244,23 +266,17 @@ class RandomProgram {
   void compare() {
     ASSERT_NO_THROW(memory_.check());
     for (const AllocatorEvent& event : state_.log.since(folded_)) {
-      folding_.apply(event);
-      const detail::FoldedMemory& now = folding_.memory();
+      const MemoryInstant& now = timeline_.apply(event);
       std::size_t sum = 0;
-      for (const std::size_t bytes : now.tag_bytes) sum += bytes;
-      ASSERT_EQ(sum, now.allocated_bytes) << "event " << event.number;
-      ASSERT_LE(now.active_bytes, now.reserved_bytes()) << "event " << event.number;
+      for (const std::size_t bytes : now.statistics.tag_bytes) sum += bytes;
+      ASSERT_EQ(sum, now.allocated_bytes()) << "event " << event.number;
+      ASSERT_LE(now.statistics.active_bytes.current, now.reserved_bytes()) << "event " << event.number;
+      ASSERT_LE(now.union_bytes, now.share_bytes) << "event " << event.number;
+      ASSERT_LE(now.union_bytes, now.statistics.requested_bytes.current) << "event " << event.number;
       ++folded_;
     }
     const MemoryStatistics s = memory_.statistics();
-    const detail::FoldedMemory& now = folding_.memory();
-    ASSERT_EQ(now.tag_bytes, s.tag_bytes);
-    ASSERT_EQ(now.allocated_bytes, s.allocated_bytes.current);
-    ASSERT_EQ(now.active_bytes, s.active_bytes.current);
-    ASSERT_EQ(now.requested_bytes, s.requested_bytes.current);
-    ASSERT_EQ(now.reserved_bytes(), s.reserved_bytes.current);
-    ASSERT_EQ(now.allocations, s.allocation.current);
-    ASSERT_EQ(now.active, s.active.current);
+    compare_folded(s);
     ASSERT_EQ(fake_.backend->committed.size() * FakeBackend::kPage, s.reserved_bytes.current);
     TagBytes tags{};
     for (const Live& live : live_) tags[static_cast<std::size_t>(live.tag)] += live.bytes;
@@ -269,9 +285,34 @@ class RandomProgram {
     compare_peak(s);
   }
 
+  /// The log alone tells what the allocator counts.
+  void compare_folded(const MemoryStatistics& s) {
+    const MemoryStatistics& folded = timeline_.now().statistics;
+    const auto equal = [](const Metric& a, const Metric& b) {
+      return a.peak == b.peak && a.current == b.current && a.allocated == b.allocated && a.freed == b.freed;
+    };
+    ASSERT_TRUE(equal(folded.allocation, s.allocation));
+    ASSERT_TRUE(equal(folded.allocated_bytes, s.allocated_bytes));
+    ASSERT_TRUE(equal(folded.requested_bytes, s.requested_bytes));
+    ASSERT_TRUE(equal(folded.active, s.active));
+    ASSERT_TRUE(equal(folded.active_bytes, s.active_bytes));
+    ASSERT_TRUE(equal(folded.reserved_bytes, s.reserved_bytes));
+    ASSERT_TRUE(equal(folded.pending_free_bytes, s.pending_free_bytes));
+    for (std::size_t i = 0; i < kRegionCount; ++i) {
+      ASSERT_TRUE(equal(folded.regions[i].allocated_bytes, s.regions[i].allocated_bytes)) << "region " << i;
+      ASSERT_TRUE(equal(folded.regions[i].reserved_bytes, s.regions[i].reserved_bytes)) << "region " << i;
+    }
+    ASSERT_EQ(folded.tag_bytes, s.tag_bytes);
+    ASSERT_EQ(folded.cached_bytes, s.cached_bytes);
+    ASSERT_EQ(folded.num_ooms, s.num_ooms);
+    ASSERT_EQ(folded.num_device_alloc, s.num_device_alloc);
+    ASSERT_EQ(folded.num_device_free, s.num_device_free);
+  }
+
   void compare_peak(const MemoryStatistics& s) {
     if (pick(16) != 0) return;
     const MemoryPeak peak = memory_.peak();
+    expect_equal(timeline_.peak(memory_.names()), peak);
     std::size_t own = 0, tagged = 0;
     for (const LiveBlock& block : peak.blocks) own += block.shared ? 0 : block.bytes;
     for (const std::size_t bytes : peak.tag_bytes) tagged += bytes;
@@ -289,7 +330,7 @@ class RandomProgram {
   std::vector<Live> live_;
   std::unordered_map<std::uintptr_t, Granule> granules_;
   std::vector<std::uintptr_t> addresses_;
-  detail::EventFold folding_;
+  Timeline timeline_;
   std::uint64_t folded_ = 0;
   int refusals_ = 0, slot_errors_ = 0;
 };

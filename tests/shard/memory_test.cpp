@@ -1,8 +1,10 @@
 #include <headroom/parameters.hpp>
+#include <headroom/timeline.hpp>
 
 #include <gtest/gtest.h>
 
-#include "runtime/memory/fold.hpp"
+#include <numeric>
+
 #include "shard/toy_model.hpp"
 #include "shard/world.hpp"
 
@@ -80,21 +82,19 @@ TEST(StepMemory, EveryEventOfARun_FoldsToTheStatistics) {
       model.step();
     }
     model.params.finish();
+    Timeline timeline;
     std::size_t folded = 0;
-    detail::FoldedMemory last;
-    detail::fold(model.memory.events(), model.memory.dropped_events(),
-                 [&](const AllocatorEvent&, const detail::FoldedMemory& memory) {
-                   std::size_t sum = 0;
-                   for (const std::size_t bytes : memory.tag_bytes) {
-                     sum += bytes;
-                   }
-                   EXPECT_EQ(sum, memory.allocated_bytes);
-                   ++folded;
-                   last = memory;
-                 });
+    for (const AllocatorEvent& event : model.memory.events()) {
+      const MemoryInstant& now = timeline.apply(event);
+      const TagBytes& tags = now.statistics.tag_bytes;
+      EXPECT_EQ(std::accumulate(tags.begin(), tags.end(), std::size_t{0}), now.allocated_bytes());
+      ++folded;
+    }
     EXPECT_GT(folded, 300U);
-    EXPECT_EQ(last.tag_bytes, model.memory.statistics().tag_bytes);
-    EXPECT_EQ(last.allocated_bytes, model.memory.statistics().allocated_bytes.current);
+    const MemoryStatistics statistics = model.memory.statistics();
+    EXPECT_EQ(timeline.now().statistics.tag_bytes, statistics.tag_bytes);
+    EXPECT_EQ(timeline.now().allocated_bytes(), statistics.allocated_bytes.current);
+    EXPECT_EQ(timeline.now().statistics.allocated_bytes.peak, statistics.allocated_bytes.peak);
   });
 }
 
@@ -103,11 +103,10 @@ TEST(StepMemory, NothingKept_NoSetIsEverRetained) {
     ToyModel model(job, {.tied = true});
     model.step();
     model.params.finish();
-    detail::fold(model.memory.events(), model.memory.dropped_events(),
-                 [](const AllocatorEvent& event, const detail::FoldedMemory& memory) {
-                   EXPECT_EQ(memory.tag_bytes[static_cast<std::size_t>(Tag::parameter_full_retained)], 0U)
-                       << "event " << event.number;
-                 });
+    Timeline timeline;
+    for (const AllocatorEvent& event : model.memory.events()) {
+      EXPECT_EQ(timeline.apply(event).bytes(Tag::parameter_full_retained), 0U) << "event " << event.number;
+    }
   });
 }
 
@@ -122,17 +121,16 @@ TEST(StepMemory, PreHoldsNextBesideCurrentAndGradient_PostDoesNot) {
       model.step();
       model.params.finish();
       int gradients = 0;
-      detail::fold(model.memory.events(), model.memory.dropped_events(),
-                   [&](const AllocatorEvent& event, const detail::FoldedMemory& memory) {
-                     if (event.kind != AllocatorEvent::Kind::alloc || event.tag != Tag::gradient_full_computing) {
-                       return;
-                     }
-                     ++gradients;
-                     const std::size_t unit_bytes = kUnitBytes(2, 24);
-                     const auto tag = [&memory](Tag of) { return memory.tag_bytes[static_cast<std::size_t>(of)]; };
-                     EXPECT_EQ(tag(Tag::parameter_full_current), (unit_bytes + 511) / 512 * 512);
-                     EXPECT_EQ(tag(Tag::parameter_full_next), pre && event.unit != 0 ? event.bytes : 0U);
-                   });
+      Timeline timeline;
+      for (const AllocatorEvent& event : model.memory.events()) {
+        const MemoryInstant& now = timeline.apply(event);
+        if (event.kind != AllocatorEvent::Kind::alloc || event.tag != Tag::gradient_full_computing) {
+          continue;
+        }
+        ++gradients;
+        EXPECT_EQ(now.bytes(Tag::parameter_full_current), (kUnitBytes(2, 24) + 511) / 512 * 512);
+        EXPECT_EQ(now.bytes(Tag::parameter_full_next), pre && event.unit != 0 ? event.bytes : 0U);
+      }
       EXPECT_EQ(gradients, 8);
       EXPECT_EQ(model.params.parameter_sets_peak(), pre ? 2 : 1);
     });

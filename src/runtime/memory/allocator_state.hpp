@@ -5,6 +5,7 @@
 #include "runtime/core/backend.hpp"
 #include "runtime/memory/block_pool.hpp"
 #include "runtime/memory/event_log.hpp"
+#include "runtime/memory/metric.hpp"
 #include "runtime/memory/peak.hpp"
 #include "runtime/memory/record_table.hpp"
 #include "runtime/memory/slot_area.hpp"
@@ -231,15 +232,5 @@ class Window {
   AllocatorState& state_;
   AllocatorState::Lock& lock_;
 };
-
-inline void increase(Metric& metric, std::size_t by) noexcept {
-  metric.current += by;
-  metric.allocated += by;
-  if (metric.current > metric.peak) metric.peak = metric.current;
-}
-inline void decrease(Metric& metric, std::size_t by) noexcept {
-  metric.current -= by;
-  metric.freed += by;
-}
 
 }  // namespace headroom::detail

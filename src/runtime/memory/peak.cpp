@@ -28,7 +28,7 @@ void PeakRecorder::mark_unit(int unit, const char* phase, const char* operation)
   operation_ = operation;
 }
 
-MemoryPeak PeakRecorder::peak(const std::vector<std::string>& names) const {
+MemoryPeak PeakRecorder::peak(std::span<const std::string> names) const {
   MemoryPeak peak;
   peak.event = moment_.event;
   peak.step = moment_.step;

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <headroom/allocator.hpp>
+#include <headroom/memory_statistics.hpp>
+
+#include <span>
 
 namespace headroom::detail {
 
@@ -31,7 +33,7 @@ class PeakRecorder {
 
   void mark_step(std::int64_t step) noexcept { step_ = step; }
   void mark_unit(int unit, const char* phase, const char* operation) noexcept;
-  [[nodiscard]] MemoryPeak peak(const std::vector<std::string>& names) const;
+  [[nodiscard]] MemoryPeak peak(std::span<const std::string> names) const;
 
  private:
   struct Moment {
