@@ -94,6 +94,7 @@ struct AllocatorEvent {
   static constexpr std::uint8_t kRungShift = 1;  ///< An alloc's Rung, 3 bits.
   static constexpr std::uint8_t kInside = 16;    ///< While another call waited: see host_wait, callback.
   static constexpr std::uint8_t kOwnWait = 32;   ///< Of a wait: made by the allocator, for the next alloc.
+  static constexpr std::uint8_t kPending = 64;   ///< Of a free_requested: there is something left to wait for.
 
   std::uint64_t number = 0;      ///< Dense, from 0.
   std::int64_t time_ns = 0;      ///< Device::now_ns, issue order on the host.

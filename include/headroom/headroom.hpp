@@ -1,6 +1,7 @@
 #pragma once
 
 #include <headroom/allocator.hpp>
+#include <headroom/buffer_spans.hpp>
 #include <headroom/communicator.hpp>
 #include <headroom/device.hpp>
 #include <headroom/error.hpp>

@@ -57,9 +57,7 @@ struct MemoryInstant {
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept { return statistics.allocated_bytes.current; }
   [[nodiscard]] std::size_t reserved_bytes() const noexcept { return statistics.reserved_bytes.current; }
-  [[nodiscard]] std::size_t pending_bytes() const noexcept {
-    return statistics.active_bytes.current - statistics.allocated_bytes.current;
-  }
+  [[nodiscard]] std::size_t pending_bytes() const noexcept { return statistics.pending_free_bytes.current; }
   [[nodiscard]] std::size_t bytes(Tag tag) const noexcept {
     return statistics.tag_bytes[static_cast<std::size_t>(tag)];
   }

@@ -34,6 +34,7 @@ void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noex
   increase(stats.pending_free_bytes, pending ? a.bytes : 0);
   log_uses(a, uses, now_ns);
   AllocatorEvent& event = record(AllocatorEvent::Kind::free_requested, a, now_ns);
+  if (pending) event.flags |= AllocatorEvent::kPending;
   event.ticket = uses.collapsed() ? streams[a.stream].ceiling : uses.ticket_of(a.stream);
   peaks.freed(a.peak_row, event.number);
   if (a.block != BlockPool::kNone) arena(a.region).pool.release(a.block, uses, pending);

@@ -42,7 +42,6 @@ void TimelineState::apply(const AllocatorEvent& event) {
   }
   if (peaks.wants_list() && ends_a_list(event.kind)) list_peak();
   dispatch(event);
-  if (event.kind != Kind::free_requested) requested.reset();
   now.event = event.number;
   now.time_ns = event.time_ns;
   now.statistics.cached_bytes = now.statistics.reserved_bytes.current - now.statistics.active_bytes.current;
@@ -157,9 +156,9 @@ void TimelineState::request_free(const AllocatorEvent& event) {
   decrease(sums.allocated_bytes, buffer.bytes);
   decrease(sums.regions[static_cast<std::size_t>(buffer.region)].allocated_bytes, buffer.bytes);
   sums.tag_bytes[static_cast<std::size_t>(buffer.tag)] -= buffer.bytes;
-  if (is_full_parameter(buffer.tag)) now.releasing_bytes += buffer.bytes;
-  requested = Requested{event.allocation, sums.pending_free_bytes};
-  increase(sums.pending_free_bytes, buffer.bytes);
+  storage.waits = (event.flags & AllocatorEvent::kPending) != 0;
+  if (storage.waits) increase(sums.pending_free_bytes, buffer.bytes);
+  if (storage.waits && is_full_parameter(buffer.tag)) now.releasing_bytes += buffer.bytes;
   peaks.freed(storage.row, event.number);
 }
 
@@ -173,13 +172,8 @@ void TimelineState::complete_free(const AllocatorEvent& event) {
   decrease(sums.active, 1);
   decrease(sums.active_bytes, buffer.bytes);
   decrease(sums.requested_bytes, buffer.requested_bytes);
-  if (is_full_parameter(buffer.tag)) now.releasing_bytes -= buffer.bytes;
-  const bool at_once = requested && requested->allocation == event.allocation && requested->time_ns == event.time_ns;
-  if (at_once) {
-    sums.pending_free_bytes = requested->pending_before;
-  } else {
-    decrease(sums.pending_free_bytes, buffer.bytes);
-  }
+  if (found->second.waits && is_full_parameter(buffer.tag)) now.releasing_bytes -= buffer.bytes;
+  if (found->second.waits) decrease(sums.pending_free_bytes, buffer.bytes);
   storages.erase(found);
 }
 

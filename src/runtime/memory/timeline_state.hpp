@@ -15,16 +15,10 @@ struct TimelineState {
   struct Storage {
     LiveBuffer buffer;
     std::size_t union_bytes = 0, share_bytes = 0;  ///< Of now's sums: this storage's.
+    bool waits = false;                            ///< Pending, with something left to wait for.
     PeakRow row;
     std::vector<PeakRow> view_rows;  ///< Of buffer.views.
   };
-  /// A free that the event before requested. The allocator ends it within the request where nothing is left to wait
-  /// for: then its bytes were never pending.
-  struct Requested {
-    std::uint64_t allocation = 0;
-    Metric pending_before;
-  };
-
   void apply(const AllocatorEvent& event);
   void dispatch(const AllocatorEvent& event);
   void map(const AllocatorEvent& event);
@@ -43,7 +37,6 @@ struct TimelineState {
   MemoryInstant now;
   std::unordered_map<std::uint64_t, Storage> storages;
   std::uint64_t next = 0;
-  std::optional<Requested> requested;
   PeakRecorder peaks;
   std::optional<std::uint32_t> peak_mark;
   std::size_t shares = 0, rows = 0;  ///< Views, and the peak's rows, held.
