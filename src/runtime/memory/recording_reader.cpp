@@ -1,7 +1,9 @@
-#include "runtime/memory/fold.hpp"
 #include "runtime/memory/recording_file.hpp"
 
 #include <headroom/error.hpp>
+#include <headroom/timeline.hpp>
+
+#include <algorithm>
 
 namespace headroom {
 namespace {
@@ -30,20 +32,9 @@ RecordingInfo decoded(const detail::InfoRecord& record) {
   return info;
 }
 
-NamedStatistics named(const detail::FoldedMemory& memory) {
-  NamedStatistics list{{"allocation.all.current", memory.allocations},
-                       {"active.all.current", memory.active},
-                       {"allocated_bytes.all.current", memory.allocated_bytes},
-                       {"active_bytes.all.current", memory.active_bytes},
-                       {"requested_bytes.all.current", memory.requested_bytes},
-                       {"reserved_bytes.all.current", memory.reserved_bytes()},
-                       {"num_ooms", memory.out_of_memory}};
-  for (int tag = 0; tag < kTagCount; ++tag) {
-    list.emplace_back(std::string("tag_bytes.") + name_of(static_cast<Tag>(tag)),
-                      memory.tag_bytes[static_cast<std::size_t>(tag)]);
-  }
-  return list;
-}
+/// What no event tells: how the allocator came by its blocks.
+constexpr std::array<std::string_view, 4> kNotFolded{"largest_free_block", "num_alloc_retries", "waited_reuse",
+                                                     "host_waits"};
 
 }  // namespace
 
@@ -85,7 +76,7 @@ struct RecordingReader::State {
   NamedStatistics statistics;
   std::uint64_t next_event = 0, lost_events = 0, lost_trace_records = 0;
   detail::EndRecord totals;
-  detail::EventFold fold;
+  Timeline timeline;
   std::vector<AllocatorEvent> events;
   std::vector<RecordedOperation> operations;
   std::vector<HostSpan> host_spans;
@@ -178,7 +169,7 @@ void RecordingReader::State::check_event(const AllocatorEvent& event, std::size_
   ++next_event;
   if (lost_events > 0) return;
   try {
-    fold.apply(event);
+    timeline.apply(event);
   } catch (const InvalidInput& error) {
     refuse("an event that can follow", error.what());
   }
@@ -246,7 +237,8 @@ void RecordingReader::State::decode_statistics(PayloadCursor& cursor) {
 
 void RecordingReader::State::check_statistics() const {
   const std::map<std::string, std::uint64_t> given(statistics.begin(), statistics.end());
-  for (const auto& [name, value] : named(fold.memory())) {
+  for (const auto& [name, value] : named_statistics(timeline.now().statistics)) {
+    if (std::ranges::find(kNotFolded, name) != kNotFolded.end() || name.starts_with("rungs.")) continue;
     const auto found = given.find(name);
     if (found == given.end() || found->second == value) continue;
     file.refuse(name + " = " + std::to_string(value) + ", to which the events come", std::to_string(found->second),
