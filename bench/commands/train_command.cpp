@@ -124,7 +124,8 @@ void train_command(const CommandLine& line, RankContext context) {
     data = context.data.load(data_options(config));
   });
   check_same(context.control, "--data", data->summary());
-  Run run(config, context.job, *data, make_workload(config), {.keep_trace = !config.trace_path.empty()});
+  Run run(config, context.job, *data, make_workload(config),
+          {.keep_trace = !config.trace_path.empty(), .replay_gemms = config.host.executor != Executor::none});
   Lines lines(config, prints);
   lines.start();
   std::vector<StepRecord> steps;

@@ -65,6 +65,8 @@ void check_workload(const Config& config) {
 }
 
 void check_config(const Config& config) {
+  if (config.host.executor == Executor::none && !config.export_dir.empty())
+    throw bad_input("--export", "an --executor that computes", "'none'");
   check_shape(config);
   check_sizes(config);
   check_strategy(config);

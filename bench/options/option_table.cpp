@@ -23,8 +23,10 @@ void add_machine(std::vector<Option>& table) {
       "Machine", "ranks", "ranks as threads of this process; under mpirun the launcher gives them",
       [](auto& c) -> auto& { return c.ranks; }, 1, 256));
   table.push_back(only("Machine", "host-threads", "compute threads of a rank", 1));
-  table.push_back(choice("Machine", "executor", "how host streams run; seeded reorders what may be reordered",
-                         [](auto& c) -> auto& { return c.host.executor; }, {"threads", "seeded"}));
+  table.push_back(
+      choice("Machine", "executor",
+             "how host streams run; seeded reorders what may be reordered, none computes nothing (to record memory)",
+             [](auto& c) -> auto& { return c.host.executor; }, {"threads", "seeded", "none"}));
   table.push_back(seed(
       "Machine", "executor-seed", "the order that the seeded executor draws",
       [](auto& c) -> auto& { return c.host.seed; }));

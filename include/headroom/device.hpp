@@ -16,7 +16,9 @@ enum class DeviceKind : std::uint8_t { host, cuda, simulated };
 
 /// How the host device runs its streams. `threads`: a worker thread a stream. `seeded`: the issuing thread, which
 /// defers all work until something waits, then runs ready work in an order drawn from `seed`: the tests' adversary.
-enum class Executor : std::uint8_t { threads, seeded };
+/// `none`: calls no body, work is complete as it is issued, and memory is mapped but never touched: to record what the
+/// runtime itself does, at any size, and what that costs.
+enum class Executor : std::uint8_t { threads, seeded, none };
 
 struct HostOptions {
   Executor executor = Executor::threads;

@@ -27,6 +27,7 @@ struct Operation {
   std::function<Progress()> poll = nullptr;
   std::function<void(std::chrono::microseconds)> pause = nullptr;
   std::function<void(void* native_stream)> cuda = nullptr;
+  bool always = false;  ///< `host` is called even where nothing runs (Executor::none): the host waits for its effect.
 };
 
 class Event;

@@ -7,7 +7,7 @@ namespace {
 
 class HostBackend final : public StreamMachine {
  public:
-  explicit HostBackend(const ExecutorFactory& make_executor) : StreamMachine(make_executor) {}
+  HostBackend(const ExecutorFactory& make_executor, bool runs) : StreamMachine(make_executor), runs_(runs) {}
 
   [[nodiscard]] DeviceKind kind() const noexcept override { return DeviceKind::host; }
   [[nodiscard]] std::string name() const override { return "host"; }
@@ -23,18 +23,23 @@ class HostBackend final : public StreamMachine {
   [[nodiscard]] std::byte* reserve(std::size_t bytes) override { return host_memory::reserve(bytes); }
   void unreserve(std::byte* base, std::size_t bytes) noexcept override { host_memory::unreserve(base, bytes); }
   [[nodiscard]] bool commit(std::byte* at, std::size_t bytes) noexcept override {
-    return host_memory::commit(at, bytes);
+    return runs_ ? host_memory::commit(at, bytes) : host_memory::commit_untouched(at, bytes);
   }
   void decommit(std::byte* at, std::size_t bytes) noexcept override { host_memory::decommit(at, bytes); }
+
+ private:
+  bool runs_;  // operations; else pages are mapped, not taken
 };
 
 }  // namespace
 
 std::shared_ptr<Backend> make_host_backend(const HostOptions& options) {
-  return std::make_shared<HostBackend>([&options](StreamTable& table) {
+  const auto make_executor = [&options](StreamTable& table) {
+    if (options.executor == Executor::none) return make_no_executor(table);
     return options.executor == Executor::seeded ? make_seeded_executor(table, options.seed)
                                                 : make_threads_executor(table);
-  });
+  };
+  return std::make_shared<HostBackend>(make_executor, options.executor != Executor::none);
 }
 
 }  // namespace headroom::detail

@@ -38,5 +38,7 @@ using ExecutorFactory = std::function<std::unique_ptr<StreamExecutor>(StreamTabl
 [[nodiscard]] std::unique_ptr<StreamExecutor> make_threads_executor(StreamTable& table);
 /// No thread: whoever waits runs deferred work, in an order drawn from the seed.
 [[nodiscard]] std::unique_ptr<StreamExecutor> make_seeded_executor(StreamTable& table, std::uint64_t seed);
+/// Runs nothing: items are complete as they are issued.
+[[nodiscard]] std::unique_ptr<StreamExecutor> make_no_executor(StreamTable& table);
 
 }  // namespace headroom::detail

@@ -62,6 +62,10 @@ bool commit(std::byte* at, std::size_t bytes) noexcept {
   return false;
 }
 
+bool commit_untouched(std::byte* at, std::size_t bytes) noexcept {
+  return mprotect(at, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
 void decommit(std::byte* at, std::size_t bytes) noexcept {
   madvise(at, bytes, MADV_DONTNEED);
   mprotect(at, bytes, PROT_NONE);

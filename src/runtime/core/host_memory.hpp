@@ -14,6 +14,8 @@ inline constexpr std::size_t kPageBytes = std::size_t{2} << 20U;  ///< A huge pa
 [[nodiscard]] std::byte* reserve(std::size_t bytes);
 void unreserve(std::byte* base, std::size_t bytes) noexcept;
 [[nodiscard]] bool commit(std::byte* at, std::size_t bytes) noexcept;
+/// The same, but no memory is taken until it is touched.
+[[nodiscard]] bool commit_untouched(std::byte* at, std::size_t bytes) noexcept;
 void decommit(std::byte* at, std::size_t bytes) noexcept;
 
 /// What this process may still use: the machine's available memory within the limits of its control groups.

@@ -19,6 +19,7 @@ void enqueue_report(ManagerState& state, const StepState& step, const std::share
   const auto* scalars = state.scalars_view(0, 4).as<kernels::StepScalars>();
   Operation operation;
   operation.name = "report";
+  operation.always = true;
   operation.host = [scalars, result, last_end_ns = state.last_end_ns, begin_ns = step.begin_ns,
                     device = state.compute.device()] {
     result->loss = scalars->loss;
