@@ -65,14 +65,16 @@ class Comparison {
     return !result_.difference && !arms_[0].result.figures.infeasible && !arms_[1].result.figures.infeasible;
   }
 
-  /// The last round alone writes files and replays matrix products: the others are to be left undisturbed.
+  /// The last round alone writes files of arms that fit, and replays matrix products: the others are to be left
+  /// undisturbed. The warm-up is recorded too: an arm that does not fit ends there.
   void note_what_is_missing() {
     if (rounds_begun_ > line_.ab.rounds) return;
     const int ended = rounds_begun_ - 1;
-    const bool wants_files = !line_.config.trace_path.empty() || !line_.config.events_path.empty();
-    result_.notes.push_back(fmt::format("the comparison ended in round {} of {}{}: {}no utilization was measured",
-                                        ended, line_.ab.rounds, ended == 0 ? " (the warm-up)" : "",
-                                        wants_files ? "the files of --trace and --events were not written, and " : ""));
+    const bool wants_files = !RunFiles(line_.config, context_.job).recording().empty();
+    result_.notes.push_back(
+        fmt::format("the comparison ended in round {} of {}{}: {}no utilization was measured", ended, line_.ab.rounds,
+                    ended == 0 ? " (the warm-up)" : "",
+                    wants_files ? "files were written of an arm that was refused memory only, and " : ""));
   }
 
   void run_round(int round) {
@@ -94,27 +96,31 @@ class Comparison {
     if (!arm.config->quiet)
       progress_.show(round == 0 ? fmt::format("warm-up, arm {}", arm.name)
                                 : fmt::format("round {} of {}, arm {}", round, line_.ab.rounds, arm.name));
+    const RunFiles files(*arm.config, context_.job, arm.name);
     try {
-      train(arm, round);
+      train(arm, round, files);
+      if (round == 0 && line_.ab.rounds > 0) files.discard();
     } catch (const std::exception& error) {
+      if (is_recorded(round)) files.write_of_failed_run(error, context_.control);
       if (exit_code_of(error) != exit_code_of(OutOfMemory("", {}))) throw;
       arm.result.figures.infeasible = describe(error, context_.control.rank()).text;
       arm.result.report = nullptr;
     }
   }
 
-  void train(Arm& arm, int round) {
+  [[nodiscard]] bool is_recorded(int round) const { return round == 0 || round == line_.ab.rounds; }
+
+  void train(Arm& arm, int round, const RunFiles& files) {
     const bool last = round == line_.ab.rounds;
-    const bool keep_trace = last && !arm.config->trace_path.empty();
     Run run(*arm.config, context_.job, *arm.data, make_workload(*arm.config),
-            {.keep_trace = keep_trace, .replay_gemms = last});
+            {.replay_gemms = last, .recording_path = is_recorded(round) ? files.recording() : ""});
     arm.outcome = {};
     while (const std::optional<StepRecord> step = run.next()) arm.outcome.steps.push_back(*step);
     const RankRecord record = run.finish();
     arm.outcome.parameters_crc32c = run.crc32c();
     arm.result.report = make_report({"ab", line_.argv}, run, arm.outcome.steps, record, context_.job, context_.control);
     if (round > 0 && context_.control.rank() == 0) arm.result.figures.add(arm.result.report, arm.outcome.steps);
-    if (last) run_checked(context_.control, [&] { write_run_files(run, context_.job, arm.name); });
+    if (last) files.write(context_.control);
   }
 
   const CommandLine& line_;

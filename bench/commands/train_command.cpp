@@ -113,19 +113,11 @@ void print_summary(const Json& report, const std::vector<StepRecord>& steps, con
   print("parameters crc32c " + report.at("parameters_crc32c").get<std::string>());
 }
 
-}  // namespace
-
-void train_command(const CommandLine& line, RankContext context) {
+void train(const CommandLine& line, const RankContext& context, const TokenData& data, const RunFiles& files) {
   const Config& config = line.config;
   const bool prints = context.control.rank() == 0;
-  std::shared_ptr<const TokenData> data;
-  run_checked(context.control, [&] {
-    check_outputs(config, context.control.rank());
-    data = context.data.load(data_options(config));
-  });
-  check_same(context.control, "--data", data->summary());
-  Run run(config, context.job, *data, make_workload(config),
-          {.keep_trace = !config.trace_path.empty(), .replay_gemms = config.host.executor != Executor::none});
+  Run run(config, context.job, data, make_workload(config),
+          {.replay_gemms = config.host.executor != Executor::none, .recording_path = files.recording()});
   Lines lines(config, prints);
   lines.start();
   std::vector<StepRecord> steps;
@@ -136,13 +128,32 @@ void train_command(const CommandLine& line, RankContext context) {
   lines.end();
   const RankRecord record = run.finish();
   const Json report = make_report({"train", line.argv}, run, steps, record, context.job, context.control);
+  files.write(context.control);
   run_checked(context.control, [&] {
-    write_run_files(run, context.job);
     if (!prints) return;
-    if (config.json_path != "-") print_summary(report, steps, *data);
+    if (config.json_path != "-") print_summary(report, steps, data);
     if (!config.json_path.empty()) write_output(config.json_path, dump(report, 2) + "\n");
     flush_stdout();
   });
+}
+
+}  // namespace
+
+void train_command(const CommandLine& line, RankContext context) {
+  const Config& config = line.config;
+  std::shared_ptr<const TokenData> data;
+  run_checked(context.control, [&] {
+    check_outputs(config, context.control.rank());
+    data = context.data.load(data_options(config));
+  });
+  check_same(context.control, "--data", data->summary());
+  const RunFiles files(config, context.job);
+  try {
+    train(line, context, *data, files);
+  } catch (const std::exception& error) {
+    files.write_of_failed_run(error, context.control);
+    throw;
+  }
 }
 
 }  // namespace headroom::bench

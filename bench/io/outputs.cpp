@@ -73,7 +73,9 @@ std::string with_arm(const std::string& pattern, const std::string& arm) {
 
 void check_outputs(const Config& config, int rank, const std::string& arm) {
   const std::string trace = with_arm(config.trace_path, arm), events = with_arm(config.events_path, arm);
-  const Output outputs[] = {{"--json", &config.json_path}, {"--trace", &trace}, {"--events", &events}};
+  const std::string snapshot = with_arm(config.snapshot_path, arm);
+  const Output outputs[] = {
+      {"--json", &config.json_path}, {"--trace", &trace}, {"--events", &events}, {"--snapshot", &snapshot}};
   for (const Output& output : outputs) {
     for (const Output& other : outputs)
       if (&other < &output && !output.pattern->empty() && *output.pattern == *other.pattern)

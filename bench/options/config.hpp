@@ -68,7 +68,7 @@ struct Config {
   PrefetchOptions prefetch{1, 2, 2, PrefetchOptions::Keep::none, {}};
   std::size_t memory_limit_bytes = 0;  ///< 0: none.
   std::chrono::milliseconds deadline{60'000};
-  std::string export_dir, json_path, trace_path, events_path;  ///< json: "-" is stdout.
+  std::string export_dir, json_path, trace_path, events_path, snapshot_path;  ///< json: "-" is stdout.
   bool quiet = false;
   std::string log_level = "warn";
 

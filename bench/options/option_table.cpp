@@ -151,11 +151,15 @@ void add_outputs(std::vector<Option>& table) {
   table.push_back(path(
       group, "json", "FILE", "the report; - is stdout", [](auto& c) -> auto& { return c.json_path; }, true));
   table.push_back(path(
-      group, "trace", "FILE", "Chrome/Perfetto trace; {rank} in a name is replaced, without it rank 0 writes",
-      [](auto& c) -> auto& { return c.trace_path; }, true));
+      group, "events", "FILE",
+      "recording of allocator events and operations; {rank} in a name is replaced, without it rank 0 writes",
+      [](auto& c) -> auto& { return c.events_path; }, true));
   table.push_back(path(
-      group, "events", "FILE", "raw allocator events; {rank} as above", [](auto& c) -> auto& { return c.events_path; },
-      true));
+      group, "snapshot", "FILE", "PyTorch memory snapshot (.pickle), for memory_viz; {rank} as above",
+      [](auto& c) -> auto& { return c.snapshot_path; }, true));
+  table.push_back(path(
+      group, "trace", "FILE", "Chrome/Perfetto trace of one rank for each {rank}, without it of all ranks",
+      [](auto& c) -> auto& { return c.trace_path; }, true));
   table.push_back(flag(
       group, "quiet", "no progress line on stderr", [](auto& c) -> auto& { return c.quiet; }));
   const std::vector<std::string> levels{"trace", "debug", "info", "warn", "error", "off"};

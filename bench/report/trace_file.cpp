@@ -1,140 +1,148 @@
 #include "report/trace_file.hpp"
 
 #include "options/json_text.hpp"
-
-#include <headroom/timeline.hpp>
+#include "report/trace_flows.hpp"
+#include "report/trace_memory.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace headroom::bench {
 namespace {
 
 constexpr int kHostThread = 1'000'000;  // below it: streams
 
-double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1000.0; }
-
-std::string quoted(const std::string& text) { return dump(text); }
-
-bool changes_memory(AllocatorEvent::Kind kind) {
-  using Kind = AllocatorEvent::Kind;
-  return kind == Kind::segment_map || kind == Kind::segment_unmap || kind == Kind::alloc ||
-         kind == Kind::free_requested || kind == Kind::retag;
+/// Reads all of a recording, and so checks it.
+TraceExtent extent_of(const std::string& recording) {
+  RecordingReader reader(recording, Holes::allowed);
+  TraceExtent extent;
+  bool has_events = false;
+  while (reader.next()) {
+    extent.operations += reader.operations().size();
+    for (const AllocatorEvent& event : reader.events()) {
+      using Kind = AllocatorEvent::Kind;
+      if (!std::exchange(has_events, true)) extent.first_ns = event.time_ns;
+      extent.last_ns = std::max(extent.last_ns, event.time_ns);
+      if (event.kind == Kind::alloc && event.bytes >= kShownBytes) ++extent.lifetimes;
+      if (event.kind == Kind::alloc || event.kind == Kind::retag) extent.tags.set(static_cast<std::size_t>(event.tag));
+    }
+  }
+  if (reader.lost_events() > 0)
+    spdlog::warn("{}: the trace shows no memory after the first hole: the allocator's log lost {} events", recording,
+                 reader.lost_events());
+  return extent;
 }
 
-class Writer {
+std::size_t left_out(std::size_t count, std::size_t limit) { return count - std::min(count, limit); }
+
+/// One rank's process.
+class RankTrace {
  public:
-  Writer(std::ostream& out, const TraceSource& source) : out_(out), source_(source) {}
+  RankTrace(TraceWriter& out, const std::string& recording, const TraceExtent& extent, const TraceLimits& limits)
+      : out_(out),
+        reader_(recording, Holes::allowed),
+        operations_left_out_(left_out(extent.operations, limits.operations)),
+        memory_(out, reader_, extent, bucket_ns(extent, limits), left_out(extent.lifetimes, limits.lifetimes)) {}
 
   void write() {
-    out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
-    write_names();
-    write_operations();
-    write_host_spans();
-    write_memory();
-    out_ << "\n]}\n";
+    out_.process_name(process(), fmt::format("rank {}", reader_.info().rank));
+    out_.thread_name(process(), kHostThread, "host");
+    while (reader_.next()) {
+      for (const RecordedOperation& operation : reader_.operations()) write_operation(operation);
+      for (const HostSpan& span : reader_.host_spans()) write_host_span(span);
+      for (const AllocatorEvent& event : reader_.events()) memory_.apply(event);
+    }
+    write_flows(waits_.finish());
+    memory_.finish();
+    for (const StreamInfo& stream : reader_.streams())
+      out_.thread_name(process(), static_cast<int>(stream.id), stream.name);
   }
 
  private:
-  std::ostream& next() {
-    out_ << (first_ ? "\n" : ",\n");
-    first_ = false;
-    return out_;
+  static std::int64_t bucket_ns(const TraceExtent& extent, const TraceLimits& limits) {
+    constexpr std::int64_t kFinest = 10'000;
+    const auto samples = static_cast<std::int64_t>(std::max<std::size_t>(limits.counter_samples, 1));
+    return std::max(kFinest, (extent.last_ns - extent.first_ns) / samples + 1);
+  }
+  [[nodiscard]] int process() const { return static_cast<int>(reader_.info().rank); }
+  [[nodiscard]] std::int64_t at(std::int64_t device_ns) const { return reader_.info().steady_ns + device_ns; }
+
+  [[nodiscard]] std::string unit(std::int32_t index) const {
+    const std::vector<std::string>& units = reader_.info().units;
+    const bool known = index >= 0 && static_cast<std::size_t>(index) < units.size();
+    return known ? units[static_cast<std::size_t>(index)] : std::string();
   }
 
-  void name(const char* what, int thread, const std::string& text) {
-    next() << fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{"name":{}}}}})", source_.rank, thread,
-                          what, quoted(text));
-  }
-
-  [[nodiscard]] std::string unit(int index) const {
-    const bool known = index >= 0 && static_cast<std::size_t>(index) < source_.unit_names.size();
-    return known ? source_.unit_names[static_cast<std::size_t>(index)] : std::string();
-  }
-
-  void write_names() {
-    name("process_name", 0, fmt::format("rank {}", source_.rank));
-    name("thread_name", kHostThread, "host");
-    for (const StreamInfo& stream : source_.trace->streams()) {
-      name("thread_name", static_cast<int>(stream.id), stream.name);
-    }
-  }
-
-  void write_operations() {
-    const std::vector<OperationRecord> operations = source_.trace->operations();
-    std::map<std::pair<StreamId, Ticket>, std::int64_t> ends;
-    for (const OperationRecord& record : operations) ends[{record.stream, record.ticket}] = record.end_ns;
-    std::uint64_t flow = 0;
-    for (const OperationRecord& record : operations) {
-      if (record.kind == OperationRecord::Kind::skipped) continue;
-      const bool wait = record.kind == OperationRecord::Kind::wait;
-      if (wait && record.end_ns == record.start_ns) continue;
-      next() << fmt::format(
-          R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"cat":"{}","name":{},"args":{{"unit":{},"ticket":{},"issued":{:.3f}}}}})",
-          source_.rank, record.stream, microseconds(record.start_ns), microseconds(record.end_ns - record.start_ns),
-          wait ? "wait" : "work", wait ? "\"wait\"" : quoted(record.name), quoted(unit(record.unit)), record.ticket,
-          microseconds(record.issued_ns));
-      if (!wait) continue;
-      auto end = ends.upper_bound({record.producer, record.producer_ticket});
-      if (end == ends.begin() || (--end)->first.first != record.producer) continue;
-      write_flow(++flow, record, end->second);
-    }
-  }
-
-  void write_flow(std::uint64_t id, const OperationRecord& wait, std::int64_t produced_ns) {
-    next() << fmt::format(R"({{"ph":"s","pid":{},"tid":{},"ts":{:.3f},"id":{},"cat":"wait","name":"wait"}})",
-                          source_.rank, wait.producer, microseconds(produced_ns), id);
-    next() << fmt::format(R"({{"ph":"f","bp":"e","pid":{},"tid":{},"ts":{:.3f},"id":{},"cat":"wait","name":"wait"}})",
-                          source_.rank, wait.stream, microseconds(wait.end_ns), id);
-  }
-
-  void write_host_spans() {
-    constexpr std::array<const char*, 4> kCauses{"throttle", "allocator", "launch", "vote"};
-    for (const HostSpan& span : source_.trace->host_spans()) {
-      next() << fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"cat":"host","name":"{}"}})",
-                            source_.rank, kHostThread, microseconds(span.start_ns),
-                            microseconds(span.end_ns - span.start_ns), kCauses[static_cast<std::size_t>(span.cause)]);
-    }
-  }
-
-  void write_counter(std::int64_t time_ns, const MemoryInstant& memory) {
-    std::string args;
-    for (int tag = 0; tag < kTagCount; ++tag) {
-      args += fmt::format("{}\"{}\":{}", tag == 0 ? "" : ",", name_of(static_cast<Tag>(tag)),
-                          memory.bytes(static_cast<Tag>(tag)));
-    }
-    next() << fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"allocated bytes","args":{{{}}}}})", source_.rank,
-                          microseconds(time_ns), args);
-    next() << fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"reserved bytes","args":{{"reserved":{}}}}})",
-                          source_.rank, microseconds(time_ns), memory.reserved_bytes());
-  }
-
-  /// Nothing where the allocator's log lost its beginning: sums would be wrong.
-  void write_memory() {
-    if (const std::uint64_t dropped = source_.memory->dropped_events(); dropped > 0) {
-      spdlog::warn("rank {}: the trace file has no memory counters: the allocator's log lost its first {} events",
-                   source_.rank, dropped);
+  void write_operation(const RecordedOperation& operation) {
+    if (operations_left_out_ > 0) {
+      --operations_left_out_;
       return;
     }
-    Timeline timeline;
-    for (const AllocatorEvent& event : source_.memory->events()) {
-      const MemoryInstant& memory = timeline.apply(event);
-      if (changes_memory(event.kind)) write_counter(event.time_ns, memory);
+    const bool is_wait = operation.kind == OperationRecord::Kind::wait;
+    const bool is_shown =
+        operation.kind != OperationRecord::Kind::skipped && !(is_wait && operation.end_ns == operation.start_ns);
+    if (is_shown) {
+      TraceWriter::Slice slice{process(),
+                               static_cast<int>(operation.stream),
+                               at(operation.start_ns),
+                               at(operation.end_ns),
+                               is_wait ? "wait" : "work",
+                               "wait",
+                               {}};
+      if (!is_wait) slice.name = reader_.operation_names()[operation.name];
+      slice.arguments = fmt::format(R"("unit":{},"ticket":{},"issued_us":{:.3f})", dump(unit(operation.unit)),
+                                    operation.ticket, static_cast<double>(at(operation.issued_ns)) / 1000.0);
+      out_.slice(slice);
+    }
+    write_flows(waits_.add(operation));
+  }
+
+  /// Both ends lie a nanosecond within their slices: a viewer binds them to what is open there.
+  void write_flows(const std::vector<EndedWait>& ended) {
+    for (const EndedWait& each : ended) {
+      const RecordedOperation& producer = each.producer;
+      if (producer.kind == OperationRecord::Kind::skipped || producer.end_ns <= producer.start_ns) continue;
+      const std::int64_t from = producer.end_ns - 1, to = each.wait.end_ns - 1;
+      if (to < from) continue;
+      const std::uint64_t id = (static_cast<std::uint64_t>(reader_.info().rank) << 32U) + ++flows_;
+      out_.flow('s', process(), static_cast<int>(producer.stream), at(from), id);
+      out_.flow('f', process(), static_cast<int>(each.wait.stream), at(to), id);
     }
   }
 
-  std::ostream& out_;
-  const TraceSource& source_;
-  bool first_ = true;
+  void write_host_span(const HostSpan& span) {
+    constexpr std::array<const char*, 4> kCauses{"throttle", "allocator", "launch", "vote"};
+    out_.slice({process(),
+                kHostThread,
+                at(span.start_ns),
+                at(span.end_ns),
+                "host",
+                kCauses[static_cast<std::size_t>(span.cause)],
+                {}});
+  }
+
+  TraceWriter& out_;
+  RecordingReader reader_;
+  std::size_t operations_left_out_;
+  TraceMemory memory_;
+  WaitMatcher waits_;
+  std::uint64_t flows_ = 0;
 };
 
 }  // namespace
 
-void write_trace(std::ostream& out, const TraceSource& source) { Writer(out, source).write(); }
+void write_trace(const std::vector<std::string>& recordings, const std::string& path, const TraceLimits& limits) {
+  std::vector<TraceExtent> extents;
+  for (const std::string& recording : recordings) extents.push_back(extent_of(recording));
+  OutputFile file(path);
+  TraceWriter out(file);
+  for (std::size_t i = 0; i < recordings.size(); ++i) RankTrace(out, recordings[i], extents[i], limits).write();
+  out.finish();
+  file.close();
+}
 
 }  // namespace headroom::bench

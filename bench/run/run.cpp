@@ -23,10 +23,8 @@ Device traced(const Device& device) {
 }
 
 AllocatorOptions allocator_options(const Config& config) {
-  constexpr std::size_t kWrittenEvents = std::size_t{1} << 21;  // 128 MiB: what a file of a long run may need
   AllocatorOptions options;
   options.limit_bytes = config.memory_limit_bytes;
-  if (!config.events_path.empty() || !config.trace_path.empty()) options.event_capacity = kWrittenEvents;
   return options;
 }
 
@@ -57,21 +55,30 @@ Run::Run(const Config& config, const Job& job, const TokenData& data, std::uniqu
       communicators_(job.communicators(config.group_options(job.world()))),
       start_bytes_(process_memory_of_all().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       memory_(device_, allocator_options(config)),
+      recorder_(memory_),
       compute_(device_),
       tensors_(memory_, compute_),
       workload_(std::move(workload)),
       parameters_(
           std::make_unique<ParameterManager>(communicators_, memory_, compute_.ref(), config.parameter_options())) {
+  prepare();
+}
+
+Run::~Run() { recorder_.close(); }
+
+void Run::prepare() {
   run_checked(*communicators_.control, [this] {
+    std::vector<std::string> units;
+    for (const UnitSpec& unit : workload_->units()) units.push_back(unit.name);
+    recorder_.open(options_.recording_path, config_, *communicators_.control, std::move(units));
     add_units(*workload_, *parameters_);
     optimizer_ = std::make_unique<AdamW>(*parameters_, config_.adamw);
     if (!config_.init_dir.empty()) load_gpt2(*parameters_, config_.init_dir);
   });
   parameters_->set_policy(config_.policy());
   parameters_->prepare();
+  run_checked(*communicators_.control, [this] { recorder_.note_schedules(*parameters_); });
 }
-
-Run::~Run() = default;
 
 std::int64_t Run::tokens_per_step() const noexcept {
   return config_.seq * config_.micro_batch * config_.accumulate * communicators_.control->size();
@@ -97,6 +104,7 @@ std::optional<StepRecord> Run::next() {
   const StepWindow window{report.begin_ns(), report.end_ns()};
   step.seconds = static_cast<double>(window.end_ns - window.begin_ns) * 1e-9;
   windows_.push_back(window);
+  recorder_.relieve_log();
   return step;
 }
 
@@ -190,6 +198,7 @@ void Run::fold() {
   dropped_before_ = options_.keep_trace ? trace.dropped() : 0;
   folded_ = issued_;
   windows_.clear();
+  recorder_.drain();
   if (!options_.keep_trace) trace.clear();
 }
 
@@ -204,6 +213,8 @@ RankRecord Run::finish() {
   const auto steps = static_cast<double>(issued_ - first_measured_step(config_.steps));
   record_.communication.bytes_sent = (bytes.bytes_sent - first_step_bytes_.bytes_sent) / steps;
   record_.communication.bytes_received = (bytes.bytes_received - first_step_bytes_.bytes_received) / steps;
+  recorder_.note_schedules(*parameters_);
+  recorder_.finish();
   record_.memory = memory_.statistics();
   record_.peak = memory_.peak();
   record_.process = process_memory_of_all();

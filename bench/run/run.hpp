@@ -7,6 +7,7 @@
 #include "data/token_data.hpp"
 #include "options/config.hpp"
 #include "run/rank_record.hpp"
+#include "run/recorder.hpp"
 #include "run/step_measure.hpp"
 #include "workloads/workload.hpp"
 
@@ -21,8 +22,9 @@ namespace headroom::bench {
 [[nodiscard]] int ranks_in_process(const Job& job);
 
 struct RunOptions {
-  bool keep_trace = false;  ///< Of the whole run; else it is read and dropped every few steps.
+  bool keep_trace = false;  ///< Of the whole run; else it is read and dropped every few steps. Not while recording.
   bool replay_gemms = true;
+  std::string recording_path;  ///< Empty: the run is not recorded.
 };
 
 /// One training run of one rank: its allocator, streams, communicators, model and optimizer, from the configuration's
@@ -51,6 +53,7 @@ class Run {
   [[nodiscard]] std::uint32_t crc32c() const noexcept { return crc32c_; }  ///< After finish().
 
  private:
+  void prepare();
   void issue();
   void run_micro_batches(StepTransaction& step, int branch);
   void load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& targets) const;
@@ -66,6 +69,7 @@ class Run {
   Communicators communicators_;
   std::size_t start_bytes_;  ///< Resident before this run took anything; this rank's part of it.
   CachingAllocator memory_;
+  Recorder recorder_;
   Stream compute_;
   TensorSource tensors_;
   std::unique_ptr<Workload> workload_;
