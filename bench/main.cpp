@@ -45,6 +45,8 @@ bool run_once(const CommandLine& line, bool prints) {
   if (!prints) return true;
   if (line.command == Command::schedule) {
     schedule_command(line);
+  } else if (line.command == Command::inspect) {
+    inspect_command(line);
   } else {
     std::fputs(line.text.c_str(), stdout);
   }

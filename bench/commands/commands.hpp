@@ -22,5 +22,6 @@ void comm_command(const CommandLine& line, RankContext context);
 
 /// Runs once, whatever the ranks.
 void schedule_command(const CommandLine& line);
+void inspect_command(const CommandLine& line);
 
 }  // namespace headroom::bench

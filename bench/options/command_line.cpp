@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <sstream>
 
 namespace headroom::bench {
@@ -17,8 +18,11 @@ constexpr const char* kExamples =
     "  headroom ab --ranks 2 --a backward-prefetch=pre --b backward-prefetch=post\n"
     "  mpirun -n 2 headroom train --steps 100\n"
     "  headroom comm --ranks 2\n"
-    "Errors are one line on stderr. Exit codes: 0 done; 1 internal error; 2 bad usage or input; 70 torn state;\n"
-    "74 input/output failed in the run; 75 out of memory; 86 a rank is stuck or dead; 87 communicator or device "
+    "  headroom inspect events.hrm --at 3/backward/h.2\n"
+    "Errors are one line on stderr. Exit codes: 0 done; 1 internal error; 2 bad usage or input; 65 a file that "
+    "Headroom\n"
+    "wrote is bad or torn; 70 torn state; 74 input/output failed in the run; 75 out of memory; 86 a rank is stuck or "
+    "dead; 87 communicator or device "
     "error;\n"
     "88 ranks disagree.";
 constexpr const char* kTrainExample =
@@ -35,6 +39,14 @@ constexpr const char* kCommExample =
     "Sizes double, and are of the larger buffer. algbw and busbw are nccl-tests'; every result is compared with the "
     "values expected.";
 
+constexpr const char* kInspectExample =
+    "Example:\n  headroom train --ranks 2 --events events.hrm\n"
+    "  headroom inspect events.hrm --at 3/backward/h.2 --clock device --units\n"
+    "Shows memory at one instant: bytes by category and state, the buffers, what is pending and reserved, and what "
+    "overlapped at the peak. On the device clock: of an event, when the first operation after it began; of a visit, "
+    "the "
+    "highest while its operations ran; of the peak, the highest of its step.";
+
 /// What CLI11 found: texts, which the options' table reads.
 struct Given {
   std::map<std::string, std::vector<std::string>> values;
@@ -45,7 +57,8 @@ struct Given {
 struct Extra {
   std::string a, b, rounds = "7", units;
   std::string from = "64KiB", to = "16MiB", dtype = "f32", repeats = "9";
-  bool allow_many = false, first = false;
+  std::string events, at = "peak", clock = "issue";
+  bool allow_many = false, first = false, show_units = false;
 };
 
 std::string ab_footer() {
@@ -61,11 +74,15 @@ std::string default_of(const Option& option) {
 }
 
 /// Those of the table's options that a command has.
-enum class Part : std::uint8_t { all, without_outputs, machine };
+enum class Part : std::uint8_t { all, without_outputs, machine, views };
+
+/// Of the outputs, what a command has that reads a recording.
+constexpr std::array<std::string_view, 2> kViews{"json", "log-level"};
 
 bool has(Part part, const Option& option) {
   const std::string_view key = option.key, group = option.group;
   if (part == Part::without_outputs) return !option.writes;
+  if (part == Part::views) return std::ranges::find(kViews, key) != kViews.end();
   return part == Part::all || group == "Machine" || key == "json" || key == "log-level";
 }
 
@@ -115,7 +132,19 @@ void add_commands(CLI::App& app, Given& given, Extra& extra) {
       ->capture_default_str();
   add_table(*comm, Part::machine, given);
 
-  for (CLI::App* command : {train, ab, schedule, comm}) command->allow_extras();
+  CLI::App* inspect =
+      app.add_subcommand("inspect", "shows memory at an instant of a recording")->footer(kInspectExample);
+  inspect->add_option("EVENTS", extra.events, "what a run wrote with --events")->type_name("")->required();
+  take_last(inspect->add_option("--at", extra.at, "an event's number, peak, or the highest instant of a visit"))
+      ->type_name("EVENT|peak|STEP/PHASE/UNIT")
+      ->capture_default_str();
+  take_last(inspect->add_option("--clock", extra.clock, "issue (as the host asked) or device (as the streams ran)"))
+      ->type_name("NAME")
+      ->capture_default_str();
+  inspect->add_flag("--units", extra.show_units, "each unit's lifetimes in that step too");
+  add_table(*inspect, Part::views, given);
+
+  for (CLI::App* command : {train, ab, schedule, comm, inspect}) command->allow_extras();
   app.require_subcommand(0, 1);
   app.allow_extras();
 }
@@ -139,7 +168,7 @@ void refuse_extras(const CLI::App& app) {
   if (command != nullptr && !extras.empty())
     throw bad_input("command line", "options only", in_quotes(extras.front()), "See `" + help + "`.");
   if (command == nullptr)
-    throw bad_input("command line", "train, ab, schedule or comm",
+    throw bad_input("command line", "train, ab, schedule, comm or inspect",
                     extras.empty() ? "no command" : in_quotes(extras.front()), "See `headroom --help`.");
 }
 
@@ -174,6 +203,10 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
   }
   line.config = make_config(settings_of(given), unit_names);
   if (line.command == Command::comm) line.comm = comm_options(extra);
+  if (line.command == Command::inspect) {
+    line.inspect = {extra.events, extra.at, parse_choice("clock", extra.clock, {"issue", "device"}) == 1,
+                    extra.show_units};
+  }
   if (line.command != Command::ab) return;
   line.ab = {parse_settings("a", extra.a), parse_settings("b", extra.b),
              static_cast<int>(parse_whole("rounds", extra.rounds, 1, 100'000)), extra.allow_many};
@@ -182,7 +215,7 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
 }
 
 Command command_named(const std::string& name) {
-  for (const Command command : {Command::train, Command::ab, Command::comm})
+  for (const Command command : {Command::train, Command::ab, Command::comm, Command::inspect})
     if (name == name_of(command)) return command;
   return Command::schedule;
 }
@@ -195,6 +228,7 @@ const char* name_of(Command command) noexcept {
     case Command::ab: return "ab";
     case Command::schedule: return "schedule";
     case Command::comm: return "comm";
+    case Command::inspect: return "inspect";
     case Command::show_text: break;
   }
   return "help";
@@ -245,6 +279,11 @@ nlohmann::ordered_json to_json(const CommandLine& line) {
                  {"to", line.comm.to_bytes},
                  {"dtype", name_of(line.comm.dtype)},
                  {"repeats", line.comm.repeats}});
+  if (line.command == Command::inspect)
+    json.update({{"events", line.inspect.path},
+                 {"at", line.inspect.at},
+                 {"device-clock", line.inspect.device_clock},
+                 {"units", line.inspect.units}});
   json.update(to_json(line.config));
   return json;
 }

@@ -8,7 +8,7 @@
 
 namespace headroom::bench {
 
-enum class Command : std::uint8_t { show_text, train, ab, schedule, comm };
+enum class Command : std::uint8_t { show_text, train, ab, schedule, comm, inspect };
 
 struct AbOptions {
   std::vector<Setting> a, b;
@@ -27,6 +27,12 @@ struct CommOptions {
   int repeats = 9;
 };
 
+struct InspectOptions {
+  std::string path;         ///< Of the recording.
+  std::string at = "peak";  ///< The instant: see InstantChoice.
+  bool device_clock = false, units = false;
+};
+
 /// What the user asked for. `config` is the base of both arms of `ab`.
 struct CommandLine {
   Command command = Command::show_text;
@@ -36,6 +42,7 @@ struct CommandLine {
   AbOptions ab;
   ScheduleOptions schedule;
   CommOptions comm;
+  InspectOptions inspect;
 };
 
 [[nodiscard]] const char* name_of(Command command) noexcept;

@@ -18,31 +18,6 @@ Json unit_json(int unit, const std::vector<std::string>& names) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json peak_json(const MemoryPeak& peak, const std::vector<std::string>& names) {
-  Json json;
-  json["event"] = peak.event;
-  json["step"] = peak.step < 0 ? Json(nullptr) : Json(peak.step);
-  json["phase"] = text_or_null(peak.phase);
-  json["unit"] = unit_json(peak.unit, names);
-  json["operation"] = text_or_null(peak.operation);
-  json["allocated"] = peak.allocated_bytes;
-  Json& categories = json["categories"];
-  for (int tag = 0; tag < kTagCount; ++tag) {
-    categories[name_of(static_cast<Tag>(tag))] = peak.tag_bytes[static_cast<std::size_t>(tag)];
-  }
-  Json& blocks = json["blocks"] = Json::array();
-  for (const LiveBlock& block : peak.blocks) {
-    blocks.push_back({{"name", block.name},
-                      {"unit", unit_json(block.unit, names)},
-                      {"category", name_of(block.tag)},
-                      {"bytes", block.bytes},
-                      {"allocated_event", block.allocated_event},
-                      {"freed_event", block.freed_event ? Json(*block.freed_event) : Json(nullptr)},
-                      {"storage", block.shared ? "shared" : "own"}});
-  }
-  return json;
-}
-
 Json statistics_json(const MemoryStatistics& memory) {
   return {{"allocated_bytes.all.peak", memory.allocated_bytes.peak},
           {"active_bytes.all.peak", memory.active_bytes.peak},
@@ -119,6 +94,31 @@ void add_process_json(Json& per_rank, const std::vector<Json>& ranks, int ranks_
 }
 
 }  // namespace
+
+Json peak_json(const MemoryPeak& peak, const std::vector<std::string>& names) {
+  Json json;
+  json["event"] = peak.event;
+  json["step"] = peak.step < 0 ? Json(nullptr) : Json(peak.step);
+  json["phase"] = text_or_null(peak.phase);
+  json["unit"] = unit_json(peak.unit, names);
+  json["operation"] = text_or_null(peak.operation);
+  json["allocated"] = peak.allocated_bytes;
+  Json& categories = json["categories"];
+  for (int tag = 0; tag < kTagCount; ++tag) {
+    categories[name_of(static_cast<Tag>(tag))] = peak.tag_bytes[static_cast<std::size_t>(tag)];
+  }
+  Json& blocks = json["blocks"] = Json::array();
+  for (const LiveBlock& block : peak.blocks) {
+    blocks.push_back({{"name", block.name},
+                      {"unit", unit_json(block.unit, names)},
+                      {"category", name_of(block.tag)},
+                      {"bytes", block.bytes},
+                      {"allocated_event", block.allocated_event},
+                      {"freed_event", block.freed_event ? Json(*block.freed_event) : Json(nullptr)},
+                      {"storage", block.shared ? "shared" : "own"}});
+  }
+  return json;
+}
 
 Json to_json(const RankRecord& record, const std::vector<std::string>& unit_names) {
   Json json;

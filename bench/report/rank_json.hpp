@@ -10,6 +10,9 @@ namespace headroom::bench {
 
 using Json = nlohmann::ordered_json;
 
+/// `memory.peak` of the report, but for its rank. `unit_names`: of all units.
+[[nodiscard]] Json peak_json(const MemoryPeak& peak, const std::vector<std::string>& unit_names);
+
 /// What every rank sends to rank 0.
 [[nodiscard]] Json to_json(const RankRecord& record, const std::vector<std::string>& unit_names);
 

@@ -1,0 +1,20 @@
+#include "commands/commands.hpp"
+#include "io/outputs.hpp"
+#include "options/json_text.hpp"
+#include "report/inspection.hpp"
+
+#include <cstdio>
+
+namespace headroom::bench {
+
+void inspect_command(const CommandLine& line) {
+  const InspectOptions& options = line.inspect;
+  const InstantChoice choice = parse_instant(options.at);
+  check_outputs(line.config, 0);
+  const Inspection found = inspect(options.path, choice, options.device_clock ? Clock::device : Clock::issue);
+  const std::string& json = line.config.json_path;
+  if (json != "-") std::fputs(to_text(found, options.units).c_str(), stdout);
+  if (!json.empty()) write_output(json, dump(to_json(found), 2) + "\n");
+}
+
+}  // namespace headroom::bench
