@@ -31,7 +31,7 @@ class Page {
       show_categories(of_.instant.statistics.tag_bytes);
       show_buffers();
     }
-    line("\n" + peak_text(of_.peak, of_.info.units));
+    line(fmt::format("\n{}", peak_text(of_.peak, of_.info.units)));
     if (units) show_units();
     return std::move(text_);
   }
