@@ -97,7 +97,7 @@ std::vector<Case> cases_of_shapes() {
 
 std::vector<Case> cases_of_commands() {
   return {
-      {{}, "train, ab, schedule or comm"},
+      {{}, "train, ab, schedule, comm"},
       {{"retrain"}, "retrain"},
       {{"--seq", "8", "train"}, "--seq"},
       {{"train", "more"}, "more"},

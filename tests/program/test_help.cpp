@@ -9,7 +9,7 @@ TEST(Help, OfTheProgram_ListsCommandsAndAnExample) {
   const Outcome outcome = run_headroom({"--help"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
-  for (const char* part : {"train", "ab", "schedule", "comm", "--version", "Example"})
+  for (const char* part : {"train", "ab", "schedule", "comm", "inspect", "--version", "Example"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
 }
 
@@ -21,7 +21,8 @@ TEST(Help, OfEachCommand_HasItsOptionsAndAnExample) {
   for (const Case& help : {Case{"train", {"--layers", "--json", "--keep-after-forward", "--shard", "hybrid(N)"}},
                            Case{"ab", {"--a ", "--b ", "--rounds", "--allow-many", "--json"}},
                            Case{"schedule", {"--units", "--first", "--backward-prefetch", "--wrap"}},
-                           Case{"comm", {"--from", "--to", "--dtype", "--repeats", "--ranks", "--json"}}}) {
+                           Case{"comm", {"--from", "--to", "--dtype", "--repeats", "--ranks", "--json"}},
+                           Case{"inspect", {"EVENTS", "--at", "--clock", "--units", "--json"}}}) {
     const Outcome outcome = run_headroom({help.command, "--help"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_NE(outcome.out.find(std::string("headroom ") + help.command), std::string::npos);

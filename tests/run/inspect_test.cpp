@@ -3,15 +3,10 @@
 #include "report/peak_text.hpp"
 #include "run/small_runs.hpp"
 
-#include <headroom/recording.hpp>
-
 #include <gtest/gtest.h>
 
 #include <unistd.h>
-#include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 namespace headroom::bench {
@@ -30,18 +25,14 @@ class RecordedRun {
     const Config config = make_config(settings);
     const TokenData data = TokenData::load(data_options(config));
     run_ranks(config.ranks, config.host, {.deadline = std::chrono::seconds(60)}, [&](Job& job) {
-      Run run(config, job, data, make_workload(config), {.keep_trace = true, .replay_gemms = false});
+      RunOptions options;
+      options.replay_gemms = false;
+      if (job.rank() == 0) options.recording_path = path_;
+      Run run(config, job, data, make_workload(config), options);
       while (run.next()) {
       }
       static_cast<void>(run.finish());
-      if (job.rank() != 0) return;
-      RecordingInfo info = recording_info(run.memory());
-      info.rank = 0;
-      info.world = static_cast<std::uint32_t>(job.world());
-      info.units = unit_names(run.parameters());
-      peak = run.memory().peak();
-      RecordingWriter writer(path_, info);
-      writer.finish(run.memory(), run.device().trace());
+      if (job.rank() == 0) peak = run.memory().peak();
     });
   }
   ~RecordedRun() {
