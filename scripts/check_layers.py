@@ -21,7 +21,7 @@ LAYERS = {  # The longest matching folder decides.
 }
 PUBLIC_HEADERS = {
     0: "error tensor device stream trace crc32c",
-    1: "events memory_statistics buffer allocator timeline buffer_spans recording",
+    1: "events memory_statistics buffer allocator timeline buffer_spans process_memory recording",
     2: "kernels",
     3: "communicator",
     4: "schedule_op schedule",

@@ -9,6 +9,7 @@
 #include <headroom/layout.hpp>
 #include <headroom/optimizer.hpp>
 #include <headroom/parameters.hpp>
+#include <headroom/process_memory.hpp>
 #include <headroom/recording.hpp>
 #include <headroom/schedule.hpp>
 #include <headroom/stream.hpp>

@@ -67,7 +67,9 @@ class Trace {
   [[nodiscard]] std::vector<StreamInfo> streams() const;
   [[nodiscard]] std::uint64_t dropped() const noexcept;
   [[nodiscard]] TraceRecords take();  ///< What clear() forgets.
-  void clear();  ///< Forgets records and the count of dropped ones; streams stay.
+  void clear();  ///< Forgets records and the count of dropped ones; streams stay, and so does the memory.
+  void reserve(std::size_t times);  ///< Takes the memory for so many times as many records as there are.
+  [[nodiscard]] std::size_t bytes() const noexcept;  ///< Of memory that records take, or took.
 
  private:
   struct State;

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
-#include <iterator>
 #include <limits>
 #include <mutex>
 #include <new>
 #include <tuple>
 #include <utility>
+
+#include "runtime/core/record_store.hpp"
 
 namespace headroom {
 
@@ -28,7 +28,7 @@ struct Trace::State {
   explicit State(std::size_t capacity_) : capacity(capacity_) {}
 
   template <class Record>
-  void add(std::deque<Record>& records, const Record& record) {
+  void add(detail::RecordStore<Record>& records, const Record& record) {
     if (!enabled.load(std::memory_order_relaxed)) return;
     const std::lock_guard<std::mutex> lock(mutex);
     if (records.size() >= capacity || !append(records, record)) ++dropped;
@@ -36,9 +36,9 @@ struct Trace::State {
 
   /// False without memory, which counts as full: tracing never fails the work that it watches.
   template <class Record>
-  static bool append(std::deque<Record>& records, const Record& record) noexcept {
+  static bool append(detail::RecordStore<Record>& records, const Record& record) noexcept {
     try {
-      records.push_back(record);
+      records.add(record);
     } catch (const std::bad_alloc&) {
       return false;
     }
@@ -48,8 +48,8 @@ struct Trace::State {
   const std::size_t capacity;
   std::atomic<bool> enabled{true};
   mutable std::mutex mutex;
-  std::deque<OperationRecord> operations;
-  std::deque<HostSpan> host_spans;
+  detail::RecordStore<OperationRecord> operations;
+  detail::RecordStore<HostSpan> host_spans;
   std::vector<StreamInfo> streams;
   std::uint64_t dropped = 0;
 };
@@ -76,8 +76,10 @@ std::vector<OperationRecord> Trace::operations(std::int64_t begin_ns, std::int64
   std::vector<OperationRecord> found;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    std::copy_if(state_->operations.begin(), state_->operations.end(), std::back_inserter(found),
-                 [=](const OperationRecord& record) { return record.end_ns >= begin_ns && record.start_ns <= end_ns; });
+    for (std::size_t i = 0; i < state_->operations.size(); ++i) {
+      const OperationRecord& record = state_->operations[i];
+      if (record.end_ns >= begin_ns && record.start_ns <= end_ns) found.push_back(record);
+    }
   }
   sort(found);
   return found;
@@ -85,7 +87,7 @@ std::vector<OperationRecord> Trace::operations(std::int64_t begin_ns, std::int64
 
 std::vector<HostSpan> Trace::host_spans() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return {state_->host_spans.begin(), state_->host_spans.end()};
+  return state_->host_spans.all();
 }
 
 std::vector<StreamInfo> Trace::streams() const {
@@ -99,19 +101,30 @@ std::uint64_t Trace::dropped() const noexcept {
 }
 
 TraceRecords Trace::take() {
-  std::deque<OperationRecord> operations;
-  std::deque<HostSpan> host_spans;
+  detail::RecordStore<OperationRecord> operations;
+  detail::RecordStore<HostSpan> host_spans;
   TraceRecords taken;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    operations.swap(state_->operations);
-    host_spans.swap(state_->host_spans);
+    std::swap(operations, state_->operations);
+    std::swap(host_spans, state_->host_spans);
     taken.dropped = std::exchange(state_->dropped, 0);
   }
-  taken.operations.assign(operations.begin(), operations.end());
-  taken.host_spans.assign(host_spans.begin(), host_spans.end());
+  taken.operations = operations.all();
+  taken.host_spans = host_spans.all();
   sort(taken.operations);
   return taken;
+}
+
+void Trace::reserve(std::size_t times) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->operations.reserve(std::min(state_->capacity, times * state_->operations.size()));
+  state_->host_spans.reserve(std::min(state_->capacity, times * state_->host_spans.size()));
+}
+
+std::size_t Trace::bytes() const noexcept {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->operations.bytes() + state_->host_spans.bytes();
 }
 
 void Trace::clear() {

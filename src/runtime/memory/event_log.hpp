@@ -2,6 +2,7 @@
 
 #include <headroom/events.hpp>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -32,6 +33,10 @@ class EventLog {
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return count_ > capacity_ ? count_ - capacity_ : 0; }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+  /// Of memory taken for events.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return std::min(chunks_.size() * kChunk, ring_) * sizeof(AllocatorEvent);
+  }
 
  private:
   struct Hash {
