@@ -3,6 +3,7 @@
 #include "io/outputs.hpp"
 #include "options/agreement.hpp"
 #include "options/json_text.hpp"
+#include "report/memory_use_json.hpp"
 #include "report/progress.hpp"
 #include "report/report.hpp"
 
@@ -103,6 +104,7 @@ void print_summary(const Json& report, const std::vector<StepRecord>& steps, con
                   peak.at("unit").is_null() ? "the run" : peak.at("unit").get<std::string>(),
                   whole(report, "/memory/sets_peak/parameters"), whole(report, "/schedule/bound/parameter_sets"),
                   whole(report, "/memory/sets_peak/gradients"), whole(report, "/schedule/bound/gradient_sets")));
+  print(memory_use_line(report));
   print_paths(report);
   if (report.at("limiter").at("active").get<bool>()) {
     print(fmt::format("limit-all-gathers: {} waits, {:.2f} ms", whole(report, "/limiter/waits"),

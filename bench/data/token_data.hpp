@@ -31,6 +31,7 @@ class TokenData {
   [[nodiscard]] std::int64_t window_count() const noexcept { return (length() - 1) / options_.seq; }
   /// Of all tokens, in nats: the loss of a model that knows no more than their frequencies.
   [[nodiscard]] double unigram_entropy_nats() const noexcept { return entropy_nats_; }
+  [[nodiscard]] std::span<const std::uint16_t> tokens() const noexcept { return tokens_; }
   /// What tells one run of tokens from another: "1000 tokens, crc32c 0123abcd".
   [[nodiscard]] const std::string& summary() const noexcept { return summary_; }
   /// The window that global sample `sample` takes.

@@ -1,5 +1,7 @@
 #include "report/rank_json.hpp"
 
+#include "report/memory_use_json.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -65,34 +67,6 @@ Json whole_or_mean(const Json& value) {
 
 Json rounded(const Json& value) { return value.is_null() ? value : Json(std::llround(value.get<double>())); }
 
-/// Bytes of the process that Headroom's allocators do not hold, one entry a rank.
-void add_process_json(Json& per_rank, const std::vector<Json>& ranks, int ranks_in_process) {
-  for (std::size_t first = 0; first < ranks.size(); first += static_cast<std::size_t>(ranks_in_process)) {
-    const auto end = std::min(ranks.size(), first + static_cast<std::size_t>(ranks_in_process));
-    std::int64_t resident = 0;
-    std::int64_t peak = 0;
-    std::int64_t known = 0;
-    std::map<std::string, std::int64_t> external;
-    for (std::size_t rank = first; rank < end; ++rank) {
-      resident = std::max(resident, at(ranks[rank], "/resident").get<std::int64_t>());
-      peak = std::max(peak, at(ranks[rank], "/resident_peak").get<std::int64_t>());
-      known += at(ranks[rank], "/reserved_current").get<std::int64_t>();
-      for (const auto& item : ranks[rank].at("external").items()) {
-        external[item.key()] += item.value().get<std::int64_t>();
-        known += item.value().get<std::int64_t>();
-      }
-    }
-    const auto share = static_cast<std::int64_t>(end - first);
-    for (std::size_t rank = first; rank < end; ++rank) {
-      Json& json = per_rank[rank];
-      json["external"] = Json::object();
-      for (const auto& entry : external) json["external"][entry.first] = entry.second / share;
-      json["unattributed"] = known_or_null(resident != 0 && resident >= known, (resident - known) / share);
-      json["process_peak_rss"] = peak == 0 ? Json(nullptr) : Json(peak);
-    }
-  }
-}
-
 }  // namespace
 
 Json peak_json(const MemoryPeak& peak, const std::vector<std::string>& names) {
@@ -125,11 +99,7 @@ Json to_json(const RankRecord& record, const std::vector<std::string>& unit_name
   json["statistics"] = statistics_json(record.memory);
   json["regions"] = regions_json(record.memory);
   json["peak"] = peak_json(record.peak, unit_names);
-  json["reserved_current"] = record.memory.reserved_bytes.current;
-  json["external"] = Json::object();
-  for (const auto& entry : record.external) json["external"][entry.first] = entry.second;
-  json["resident"] = record.process.resident_bytes;
-  json["resident_peak"] = record.process.peak_resident_bytes;
+  json["memory_use"] = to_json(record.memory_use);
   json["sets"] = {{"parameters", record.parameter_sets_peak}, {"gradients", record.gradient_sets_peak}};
   const bool measured = record.measured_steps > 0;
   const bool complete = record.dropped_trace_records == 0;
@@ -175,8 +145,10 @@ Json memory_json(const std::vector<Json>& ranks, int ranks_in_process) {
   }
   json["regions"] = ranks[worst].at("regions");
   Json& per_rank = json["per_rank"] = Json::array();
-  for (const Json& rank : ranks) per_rank.push_back(rank.at("statistics"));
-  add_process_json(per_rank, ranks, ranks_in_process);
+  for (const Json& rank : ranks) {
+    per_rank.push_back(rank.at("statistics"));
+    add_memory_use(per_rank.back(), rank.at("memory_use"), ranks_in_process);
+  }
   json["peak"] = {{"rank", worst}};
   json["peak"].update(ranks[worst].at("peak"));
   const double active = per_rank[worst].at("active_bytes.all.peak").get<double>();

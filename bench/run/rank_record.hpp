@@ -3,12 +3,11 @@
 #include <headroom/allocator.hpp>
 #include <headroom/trace.hpp>
 
-#include "run/process_memory.hpp"
+#include "run/memory_moment.hpp"
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
+#include <vector>
 
 namespace headroom::bench {
 
@@ -48,8 +47,7 @@ struct RankRecord {
 
   MemoryStatistics memory;
   MemoryPeak peak;
-  std::map<std::string, std::size_t> external;
-  ProcessMemory process;  ///< When the memory above was read.
+  std::vector<MemoryMoment> memory_use;
   int parameter_sets_peak = 0, gradient_sets_peak = 0;
 
   std::optional<double> gemm_flops_per_second;  ///< None: not replayed.

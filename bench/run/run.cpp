@@ -28,10 +28,8 @@ AllocatorOptions allocator_options(const Config& config) {
   return options;
 }
 
-/// Everything is folded before this step is issued. The first step is folded alone where the means leave it out.
-bool is_fold_boundary(std::int64_t step, std::int64_t steps) {
-  return (step == 1 && first_measured_step(steps) == 1) || (step > 0 && step % kStepsAFold == 0);
-}
+/// Everything is folded before this step is issued. The first step is folded alone.
+bool is_fold_boundary(std::int64_t step) { return step == 1 || (step > 0 && step % kStepsAFold == 0); }
 
 void add_throttle(const Trace& trace, std::int64_t since_ns, RankRecord& record) {
   for (const HostSpan& span : trace.host_spans()) {
@@ -53,7 +51,6 @@ Run::Run(const Config& config, const Job& job, const TokenData& data, std::uniqu
       data_(data),
       device_(traced(job.device())),
       communicators_(job.communicators(config.group_options(job.world()))),
-      start_bytes_(process_memory_of_all().resident_bytes / static_cast<std::size_t>(ranks_in_process(job))),
       memory_(device_, allocator_options(config)),
       recorder_(memory_),
       compute_(device_),
@@ -78,6 +75,7 @@ void Run::prepare() {
   parameters_->set_policy(config_.policy());
   parameters_->prepare();
   run_checked(*communicators_.control, [this] { recorder_.note_schedules(*parameters_); });
+  note_memory("init");
 }
 
 std::int64_t Run::tokens_per_step() const noexcept {
@@ -86,7 +84,7 @@ std::int64_t Run::tokens_per_step() const noexcept {
 
 std::optional<StepRecord> Run::next() {
   while (issued_ < config_.steps && static_cast<std::int64_t>(in_flight_.size()) < kStepsInFlight) {
-    if (is_fold_boundary(issued_, config_.steps) && folded_ < issued_) {
+    if (is_fold_boundary(issued_) && folded_ < issued_) {
       if (!in_flight_.empty()) break;
       fold();
     }
@@ -164,16 +162,23 @@ CommunicationCounts Run::wire_bytes() const {
   return bytes;
 }
 
-/// Read while every rank waits here, so that no rank's memory comes or goes meanwhile; ranks that share the process
-/// take one figure. Collective.
-ProcessMemory Run::process_memory_of_all() const {
-  Communicator& control = *communicators_.control;
-  control.agree({});
-  ProcessMemory memory = process_memory();
-  std::array<std::uint64_t, 2> words{memory.resident_bytes, memory.peak_resident_bytes};
-  control.agree(words);
-  if (shares_process_) memory = {words[0], words[1]};
-  return memory;
+/// What this process has outside its allocators; nothing runs now.
+std::vector<KnownRange> Run::known_ranges() const {
+  std::vector<KnownRange> known = kernels::workspaces();
+  known.push_back({data_.tokens().data(), data_.tokens().size_bytes(), "training_data", "TokenData::tokens"});
+  std::vector<const Communicator*> seen;
+  for (const auto& each :
+       {communicators_.gather, communicators_.reduce, communicators_.control, communicators_.replicate}) {
+    if (!each || std::find(seen.begin(), seen.end(), each.get()) != seen.end()) continue;
+    seen.push_back(each.get());
+    known.push_back({each->staging().data(), each->staging().size(), "reduction_staging", "Communicator::staging"});
+  }
+  return known;
+}
+
+void Run::note_memory(const char* moment) {
+  record_.memory_use.push_back({moment, memory_of_process(*communicators_.control, shares_process_, memory_,
+                                                          [this] { return known_ranges(); })});
 }
 
 void Run::fold() {
@@ -196,6 +201,10 @@ void Run::fold() {
   }
   record_.dropped_trace_records += trace.dropped() - dropped_before_;
   dropped_before_ = options_.keep_trace ? trace.dropped() : 0;
+  if (issued_ == 1) {
+    note_memory("first_step");
+    if (!options_.keep_trace) trace.reserve(static_cast<std::size_t>(std::min(kStepsAFold, config_.steps)));
+  }
   folded_ = issued_;
   windows_.clear();
   recorder_.drain();
@@ -217,9 +226,7 @@ RankRecord Run::finish() {
   recorder_.finish();
   record_.memory = memory_.statistics();
   record_.peak = memory_.peak();
-  record_.process = process_memory_of_all();
-  for (const auto& [name, figure] : memory_.external()) record_.external[name] = figure.bytes;
-  record_.external["process_at_start"] = start_bytes_;
+  note_memory("steady");
 
   device_.trace().set_enabled(false);
   crc32c_ = parameters_->crc32c();

@@ -58,7 +58,8 @@ class Run {
   void run_micro_batches(StepTransaction& step, int branch);
   void load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& targets) const;
   void fold();
-  [[nodiscard]] ProcessMemory process_memory_of_all() const;
+  void note_memory(const char* moment);  ///< Between steps. Collective.
+  [[nodiscard]] std::vector<KnownRange> known_ranges() const;
   [[nodiscard]] CommunicationCounts wire_bytes() const;
 
   Config config_;
@@ -67,7 +68,6 @@ class Run {
   const TokenData& data_;
   Device device_;
   Communicators communicators_;
-  std::size_t start_bytes_;  ///< Resident before this run took anything; this rank's part of it.
   CachingAllocator memory_;
   Recorder recorder_;
   Stream compute_;

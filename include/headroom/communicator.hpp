@@ -57,6 +57,8 @@ class Communicator {
   /// Bytes that this rank's completed collectives put on, and took off, the wire.
   [[nodiscard]] virtual std::uint64_t bytes_sent() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t bytes_received() const noexcept = 0;
+  /// Memory of its own, outside any allocator, where peers' parts of a reduction arrive; empty: it needs none.
+  [[nodiscard]] virtual std::span<const std::byte> staging() const noexcept { return {}; }
 };
 
 /// One rank's communicators. `gather` and `reduce` span its shard group; they are apart, so that they may overlap, or

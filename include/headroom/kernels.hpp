@@ -1,10 +1,12 @@
 #pragma once
 
+#include <headroom/process_memory.hpp>
 #include <headroom/stream.hpp>
 #include <headroom/tensor.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 /// The arithmetic of a GPT and of its optimizer, each function one operation on a stream.
 ///
@@ -120,5 +122,9 @@ struct AdamWHyperparameters {
 /// `decay` false: no weight decay for this range. Changes nothing where sum_squares is not finite.
 void adamw(TensorView parameter, TensorView gradient, TensorView exp_avg, TensorView exp_avg_sq, TensorView scalars,
            const AdamWHyperparameters& options, bool decay, Launch launch);
+
+/// For process_memory: where OpenBLAS packs operands, a buffer for each thread that ever multiplied at the same time.
+/// Buffers in use at the call are left out. The first call maps one more, untouched.
+[[nodiscard]] std::vector<KnownRange> workspaces();
 
 }  // namespace headroom::kernels

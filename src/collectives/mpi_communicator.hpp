@@ -14,6 +14,7 @@ class MpiCommunicator final : public HostCommunicator {
  public:
   MpiCommunicator(Device device, std::shared_ptr<MpiSet> set, SharedGroup group, CommunicatorName name);
   void abort(const char* reason) noexcept override;
+  [[nodiscard]] std::span<const std::byte> staging() const noexcept override { return staging_->bytes(); }
 
  private:
   [[nodiscard]] std::shared_ptr<Flight> make_flight(const CollectiveRequest& request) override;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace headroom::detail {
@@ -52,6 +53,7 @@ class MpiStaging {
   static constexpr std::size_t kPieceBytes = 256U << 10U;
   explicit MpiStaging(int size);
   [[nodiscard]] std::byte* piece(std::size_t index, int rank) const noexcept;
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.get(), 2 * size_ * kPieceBytes}; }
 
  private:
   std::size_t size_;

@@ -47,8 +47,8 @@ std::vector<Mapping> parse_mappings(std::istream& text) {
   return mappings;
 }
 
-std::vector<Mapping> mappings() {
-  std::ifstream file("/proc/self/smaps");
+std::vector<Mapping> mappings(const char* path) {
+  std::ifstream file(path);
   return parse_mappings(file);
 }
 

@@ -21,8 +21,9 @@ struct Mapping {
 
 /// By address. `text`: of a /proc/PID/smaps.
 [[nodiscard]] std::vector<Mapping> parse_mappings(std::istream& text);
-/// Of this process; empty where the system does not say.
-[[nodiscard]] std::vector<Mapping> mappings();
+/// Of this process, from its smaps, or its maps, which do not say what is resident; empty where the system says
+/// nothing.
+[[nodiscard]] std::vector<Mapping> mappings(const char* path = "/proc/self/smaps");
 
 /// A file of /proc/self that is read by offset. What cannot be read reads as 0.
 class ProcessFile {
