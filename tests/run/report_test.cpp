@@ -60,7 +60,13 @@ TEST(Report, EveryFieldOfTheContract_IsThere) {
                               "/memory/per_rank/1/num_alloc_retries",
                               "/memory/per_rank/1/num_ooms",
                               "/memory/per_rank/1/external",
+                              "/memory/per_rank/1/external_sources/code",
                               "/memory/per_rank/1/unattributed",
+                              "/memory/per_rank/1/system/2/moment",
+                              "/memory/per_rank/1/system/2/used",
+                              "/memory/per_rank/1/system/2/reserved",
+                              "/memory/per_rank/1/system/2/external/code",
+                              "/memory/per_rank/1/system/2/unattributed",
                               "/memory/per_rank/1/process_peak_rss",
                               "/memory/peak/rank",
                               "/memory/peak/event",
@@ -158,15 +164,41 @@ TEST(Report, TimesOfAStep_LieWithinIt) {
   EXPECT_GT(times.busy, 0);
 }
 
-TEST(Report, ProcessMemory_IsMoreThanHeadroomHolds) {
-  for (int repeat = 0; repeat < 3; ++repeat) {  // the second run finds what the first left
+/// used = reserved + external + unattributed, exactly, at every moment.
+void expect_sum(const Json& system) {
+  const std::vector<std::string> moments{"init", "first_step", "steady"};
+  ASSERT_EQ(system.size(), moments.size());
+  for (std::size_t i = 0; i < moments.size(); ++i) {
+    EXPECT_EQ(system.at(i).at("moment"), moments[i]);
+    std::size_t sum = system.at(i).at("reserved").get<std::size_t>();
+    for (const auto& owner : system.at(i).at("external").items()) sum += owner.value().get<std::size_t>();
+    EXPECT_EQ(sum + system.at(i).at("unattributed").get<std::size_t>(), system.at(i).at("used")) << moments[i];
+  }
+}
+
+TEST(Report, ProcessMemory_IsSharedEquallyAndSumsUp) {
+  for (int repeat = 0; repeat < 2; ++repeat) {  // the second run finds what the first left
     const Json report = run_small(small_config({{"ranks", "3"}, {"steps", "2"}})).front().report;
     for (const Json& rank : report.at("memory").at("per_rank")) {
-      ASSERT_FALSE(rank.at("unattributed").is_null());
-      EXPECT_GE(rank.at("unattributed").get<std::int64_t>(), 0);
+      expect_sum(rank.at("system"));
+      EXPECT_EQ(rank.at("system"), report.at("memory").at("per_rank").at(0).at("system"));
+      EXPECT_EQ(rank.at("external"), rank.at("system").back().at("external"));
+      EXPECT_EQ(rank.at("unattributed"), rank.at("system").back().at("unattributed"));
       EXPECT_GE(rank.at("process_peak_rss"), rank.at("reserved_bytes.all.peak"));
-      EXPECT_EQ(rank.at("external"), report.at("memory").at("per_rank").at(0).at("external"));
+      for (const auto& owner : rank.at("external").items()) {
+        EXPECT_GT(rank.at("external_sources").at(owner.key()).get<std::string>(), "") << owner.key();
+      }
     }
+  }
+}
+
+TEST(Report, ProcessMemory_NamesWhatARunHas) {
+  const SmallResult run = run_small(small_config({{"steps", "1"}})).front();
+  const Json& rank = run.report.at("memory").at("per_rank").at(0);
+  EXPECT_EQ(rank.at("system").back().at("reserved"), run.record.memory.reserved_bytes.current);
+  for (const char* owner :
+       {"code", "malloc", "thread_stacks", "openblas_buffers", "training_data", "event_log", "trace"}) {
+    EXPECT_TRUE(rank.at("external").contains(owner)) << owner;
   }
 }
 

@@ -92,15 +92,15 @@ void Attribution::add_gap(std::vector<Piece>& pieces, const Mapping& mapping, co
   } else if (is_kept_stack(mapping, before)) {
     append(pieces, begin, end, kStacks);
   } else {
-    add_anonymous(pieces, mapping, begin, end);
+    add_anonymous(pieces, mapping, before, begin, end);
   }
 }
 
-void Attribution::add_anonymous(std::vector<Piece>& pieces, const Mapping& mapping, std::uintptr_t begin,
-                                std::uintptr_t end) const {
+void Attribution::add_anonymous(std::vector<Piece>& pieces, const Mapping& mapping, const Mapping* before,
+                                std::uintptr_t begin, std::uintptr_t end) const {
   const auto thread = std::lower_bound(control_blocks_.begin(), control_blocks_.end(), begin);
   if (thread != control_blocks_.end() && *thread < end) {
-    const AddressRange stack = stack_around(*thread, mapping);
+    const AddressRange stack = stack_around(*thread, mapping, before);
     const std::uintptr_t bottom = std::clamp(stack.begin, begin, end);
     const std::uintptr_t top = std::clamp(stack.end, bottom, end);
     add_malloc(pieces, begin, bottom);

@@ -37,7 +37,7 @@ class Attribution {
   [[nodiscard]] std::vector<Piece> pieces_of(const Mapping& mapping, const Mapping* before) const;
   void add_gap(std::vector<Piece>& pieces, const Mapping& mapping, const Mapping* before, std::uintptr_t begin,
                std::uintptr_t end) const;
-  void add_anonymous(std::vector<Piece>& pieces, const Mapping& mapping, std::uintptr_t begin,
+  void add_anonymous(std::vector<Piece>& pieces, const Mapping& mapping, const Mapping* before, std::uintptr_t begin,
                      std::uintptr_t end) const;
   void add_malloc(std::vector<Piece>& pieces, std::uintptr_t begin, std::uintptr_t end) const;
   static void append(std::vector<Piece>& pieces, std::uintptr_t begin, std::uintptr_t end, const Owner& owner);

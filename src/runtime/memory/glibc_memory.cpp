@@ -27,6 +27,10 @@ std::size_t default_stack_bytes() {
   return bytes;
 }
 
+bool is_guard(const Mapping* before, const Mapping& mapping) {
+  return before != nullptr && before->end == mapping.begin && !before->accessible;
+}
+
 int add_segments(dl_phdr_info* object, std::size_t /*size*/, void* ranges) {
   const std::uintptr_t page = page_bytes();
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -80,20 +84,20 @@ std::vector<std::uintptr_t> thread_control_blocks() {
   return blocks;
 }
 
-AddressRange stack_around(std::uintptr_t control_block, const Mapping& mapping) {
-  constexpr std::uintptr_t kControlBlockBytes = 4096;  // no more of it lies above the member
-  const std::size_t longest = default_stack_bytes();
-  if (mapping.bytes() <= longest) return {mapping.begin, mapping.end};
+AddressRange stack_around(std::uintptr_t control_block, const Mapping& mapping, const Mapping* before) {
+  constexpr std::uintptr_t kAbove = 4096;  // no more of a control block lies above the address
+  const std::size_t usual = default_stack_bytes();
+  if (mapping.bytes() <= usual) return {mapping.begin, mapping.end};
   const std::uintptr_t page = page_bytes();
-  const std::uintptr_t top = (control_block + kControlBlockBytes) / page * page;
-  const std::uintptr_t end = std::min(mapping.end, std::max(top, control_block / page * page + page));
-  return {end - mapping.begin > longest ? end - longest : mapping.begin, end};
+  const std::uintptr_t top = std::min(mapping.end, (control_block + kAbove + page - 1) / page * page);
+  const bool bottom_known = is_guard(before, mapping) || top - mapping.begin < usual;
+  return {bottom_known ? mapping.begin : top - usual, top};
 }
 
 bool is_kept_stack(const Mapping& mapping, const Mapping* before) {
-  const bool guarded = before != nullptr && before->end == mapping.begin && !before->accessible;
-  const std::size_t expected = default_stack_bytes();
-  return guarded && mapping.writable && (mapping.bytes() == expected || mapping.bytes() + before->bytes() == expected);
+  if (!is_guard(before, mapping) || !mapping.writable) return false;
+  const std::size_t usual = default_stack_bytes();
+  return mapping.bytes() == usual || mapping.bytes() + before->bytes() == usual;
 }
 
 std::uintptr_t end_of_malloc(const ProcessFile& memory, std::uintptr_t begin, std::uintptr_t end) {

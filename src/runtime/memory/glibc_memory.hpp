@@ -18,8 +18,9 @@ struct AddressRange {
 /// thread's: in its thread-local storage). By address.
 [[nodiscard]] std::vector<std::uintptr_t> thread_control_blocks();
 
-/// The part of a thread's mapping that is its stack: all of it, unless it grew together with a neighbour.
-[[nodiscard]] AddressRange stack_around(std::uintptr_t control_block, const Mapping& mapping);
+/// The part of a thread's mapping that is its stack: all of it, unless the mapping grew together with a neighbour.
+/// `before`: the mapping at the next lower address, if any: a guard page?
+[[nodiscard]] AddressRange stack_around(std::uintptr_t control_block, const Mapping& mapping, const Mapping* before);
 
 /// A stack of the default size above its guard page: one that glibc keeps for the next thread.
 [[nodiscard]] bool is_kept_stack(const Mapping& mapping, const Mapping* before);
