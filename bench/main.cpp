@@ -47,6 +47,8 @@ bool run_once(const CommandLine& line, bool prints) {
     schedule_command(line);
   } else if (line.command == Command::inspect) {
     inspect_command(line);
+  } else if (line.command == Command::replay) {
+    replay_command(line);
   } else {
     std::fputs(line.text.c_str(), stdout);
   }

@@ -23,5 +23,7 @@ void comm_command(const CommandLine& line, RankContext context);
 /// Runs once, whatever the ranks.
 void schedule_command(const CommandLine& line);
 void inspect_command(const CommandLine& line);
+/// Throws: as replay_source and replay.
+void replay_command(const CommandLine& line);
 
 }  // namespace headroom::bench

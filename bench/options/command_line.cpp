@@ -47,6 +47,13 @@ constexpr const char* kInspectExample =
     "the "
     "highest while its operations ran; of the peak, the highest of its step.";
 
+constexpr const char* kReplayExample =
+    "Example:\n  headroom train --executor none --steps 50 --events run.events\n  headroom replay run.events --json -\n"
+    "First the recorded settings, compared event by event; then each policy: ours, and models of PyTorch's native "
+    "policy\nand of its expandable segments. unused: 1 - live/reserved at their peaks; free split: (free - largest) / "
+    "free;\npieces: sum free^2 / (sum free)^2, 1 is one piece; growth: of reserved bytes after the first steps; drift: "
+    "from\nafter 20 steps on; ns/op: of an allocation or free, without the device.";
+
 /// What CLI11 found: texts, which the options' table reads.
 struct Given {
   std::map<std::string, std::vector<std::string>> values;
@@ -56,6 +63,7 @@ struct Given {
 /// The options that a command has beside those of the table.
 struct Extra {
   std::string a, b, rounds = "7", units;
+  std::string file, limit, policy, replays = "3";
   std::string from = "64KiB", to = "16MiB", dtype = "f32", repeats = "9";
   std::string events, at = "peak", clock = "issue";
   bool allow_many = false, first = false, show_units = false;
@@ -144,7 +152,18 @@ void add_commands(CLI::App& app, Given& given, Extra& extra) {
   inspect->add_flag("--units", extra.show_units, "each unit's lifetimes in that step too");
   add_table(*inspect, Part::views, given);
 
-  for (CLI::App* command : {train, ab, schedule, comm, inspect}) command->allow_extras();
+  CLI::App* replay = app.add_subcommand("replay", "replays a recording's allocations")->footer(kReplayExample);
+  take_last(replay->add_option("FILE", extra.file, "what a run wrote with --events"))->type_name("")->required();
+  take_last(replay->add_option("--limit", extra.limit, "of reserved bytes; without it, as recorded"))
+      ->type_name("SIZE");
+  take_last(replay->add_option("--policy", extra.policy, "ours, native, expandable; without it, all"))
+      ->type_name("NAME");
+  take_last(replay->add_option("--repeats", extra.replays, "timed runs, of which the fastest counts"))
+      ->type_name("N")
+      ->capture_default_str();
+  add_table(*replay, Part::views, given);
+
+  for (CLI::App* command : {train, ab, schedule, comm, inspect, replay}) command->allow_extras();
   app.require_subcommand(0, 1);
   app.allow_extras();
 }
@@ -168,7 +187,7 @@ void refuse_extras(const CLI::App& app) {
   if (command != nullptr && !extras.empty())
     throw bad_input("command line", "options only", in_quotes(extras.front()), "See `" + help + "`.");
   if (command == nullptr)
-    throw bad_input("command line", "train, ab, schedule, comm or inspect",
+    throw bad_input("command line", "train, ab, schedule, comm, inspect or replay",
                     extras.empty() ? "no command" : in_quotes(extras.front()), "See `headroom --help`.");
 }
 
@@ -194,6 +213,16 @@ CommOptions comm_options(const Extra& extra) {
   return comm;
 }
 
+ReplayCommandOptions replay_options(const Extra& extra) {
+  const std::vector<std::string> policies{"ours", "native", "expandable"};
+  ReplayCommandOptions replay;
+  replay.file = parse_path("FILE", extra.file);
+  if (!extra.policy.empty()) replay.policy = policies[parse_choice("policy", extra.policy, policies)];
+  if (!extra.limit.empty()) replay.limit_bytes = parse_size("limit", extra.limit);
+  replay.repeats = static_cast<int>(parse_whole("repeats", extra.replays, 1, 1000));
+  return replay;
+}
+
 void fill(const Given& given, const Extra& extra, CommandLine& line) {
   std::vector<std::string> unit_names;
   if (line.command == Command::schedule) {
@@ -207,6 +236,7 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
     line.inspect = {extra.events, extra.at, parse_choice("clock", extra.clock, {"issue", "device"}) == 1,
                     extra.show_units};
   }
+  if (line.command == Command::replay) line.replay = replay_options(extra);
   if (line.command != Command::ab) return;
   line.ab = {parse_settings("a", extra.a), parse_settings("b", extra.b),
              static_cast<int>(parse_whole("rounds", extra.rounds, 1, 100'000)), extra.allow_many};
@@ -215,7 +245,7 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
 }
 
 Command command_named(const std::string& name) {
-  for (const Command command : {Command::train, Command::ab, Command::comm, Command::inspect})
+  for (const Command command : {Command::train, Command::ab, Command::comm, Command::inspect, Command::replay})
     if (name == name_of(command)) return command;
   return Command::schedule;
 }
@@ -229,6 +259,7 @@ const char* name_of(Command command) noexcept {
     case Command::schedule: return "schedule";
     case Command::comm: return "comm";
     case Command::inspect: return "inspect";
+    case Command::replay: return "replay";
     case Command::show_text: break;
   }
   return "help";
@@ -284,6 +315,11 @@ nlohmann::ordered_json to_json(const CommandLine& line) {
                  {"at", line.inspect.at},
                  {"device-clock", line.inspect.device_clock},
                  {"units", line.inspect.units}});
+  if (line.command == Command::replay)
+    json.update({{"file", line.replay.file},
+                 {"policy", line.replay.policy},
+                 {"limit", line.replay.limit_bytes},
+                 {"repeats", line.replay.repeats}});
   json.update(to_json(line.config));
   return json;
 }

@@ -8,7 +8,7 @@
 
 namespace headroom::bench {
 
-enum class Command : std::uint8_t { show_text, train, ab, schedule, comm, inspect };
+enum class Command : std::uint8_t { show_text, train, ab, schedule, comm, inspect, replay };
 
 struct AbOptions {
   std::vector<Setting> a, b;
@@ -33,6 +33,12 @@ struct InspectOptions {
   bool device_clock = false, units = false;
 };
 
+struct ReplayCommandOptions {
+  std::string file, policy;     ///< Policy: empty is all.
+  std::size_t limit_bytes = 0;  ///< 0: as recorded.
+  int repeats = 3;
+};
+
 /// What the user asked for. `config` is the base of both arms of `ab`.
 struct CommandLine {
   Command command = Command::show_text;
@@ -43,6 +49,7 @@ struct CommandLine {
   ScheduleOptions schedule;
   CommOptions comm;
   InspectOptions inspect;
+  ReplayCommandOptions replay;
 };
 
 [[nodiscard]] const char* name_of(Command command) noexcept;
