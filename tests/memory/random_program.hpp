@@ -43,6 +43,7 @@ struct ProgramOptions {
   int operations = 1000;
   std::size_t streams = 3;
   std::size_t limit_pages = 64, slot_pages = 16;
+  std::size_t event_capacity = 4096;
   bool finish_at_random = false;  ///< Lets work complete meanwhile, which must change nothing.
 };
 
@@ -52,7 +53,8 @@ class RandomProgram {
  public:
   explicit RandomProgram(const ProgramOptions& options)
       : options_(options),
-        memory_(fake_.device, {.limit_bytes = options.limit_pages * FakeBackend::kPage, .event_capacity = 4096}),
+        memory_(fake_.device,
+                {.limit_bytes = options.limit_pages * FakeBackend::kPage, .event_capacity = options.event_capacity}),
         state_(detail::AllocatorState::of(memory_)),
         random_(options.seed),
         timing_(options.seed + 1000) {
@@ -75,6 +77,7 @@ class RandomProgram {
     return addresses_;
   }
   [[nodiscard]] MemoryStatistics statistics() const { return memory_.statistics(); }
+  [[nodiscard]] const CachingAllocator& memory() const { return memory_; }
   [[nodiscard]] int refusals() const { return refusals_; }
   [[nodiscard]] int slot_errors() const { return slot_errors_; }
 

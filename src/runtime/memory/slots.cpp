@@ -80,7 +80,6 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
   const Lock lock(mutex);
   expect_stream(stream);
   note_waits();
-  sweep_pending(kSweep);
   const std::string name(request.name);
   if (offset % kGranuleBytes != 0 || offset > slot_committed_bytes || request.bytes > slot_committed_bytes - offset) {
     throw std::logic_error(
@@ -93,6 +92,7 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
       refuse_overlap(name, offset, bytes, range, log.names()[range.name], stream.id());
     }
   }
+  sweep_pending(kSweep);
   const std::uint32_t index = add_allocation(request, bytes, tag, Region::communication, stream);
   for (const SlotArea::Range& range : slots.overlapping(offset, bytes)) {
     if (range.state == SlotArea::State::pending) complete(range.allocation, DependencySet(range.uses));
