@@ -1,5 +1,6 @@
 // Recorded steps of the default GPT, nothing computed: what is reserved for what lives, beside PyTorch's policies.
 #include "options/config.hpp"
+#include "replay/policy.hpp"
 #include "replay/replay.hpp"
 #include "run/recorded_runs.hpp"
 
@@ -94,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Trace{"varying", "1", "none", true}, Trace{"varying_recompute", "1", "unit", true},
                     Trace{"planned_fixed", "2", "none", false}, Trace{"planned_varying", "2", "none", true},
                     Trace{"planned_varying_recompute", "2", "unit", true}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace headroom::bench
