@@ -31,7 +31,7 @@ void ReplayBackend::set_mark(StreamId stream, Ticket ticket) {
   grow_to(stream);
   Record& record = streams_[stream];
   record.mark = ticket;
-  record.issued = std::max(record.issued, ticket);
+  record.issued = std::max(record.issued.load(), ticket);
 }
 
 void ReplayBackend::add_wait(const detail::IssuedWait& wait) {

@@ -5,10 +5,10 @@
 #include "runtime/core/backend.hpp"
 #include "runtime/core/stream_order.hpp"
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <optional>
-#include <vector>
 
 namespace headroom::bench {
 
@@ -48,6 +48,10 @@ class ReplayBackend final : public detail::Backend {
   Ticket enqueue(StreamId stream, Operation /*operation*/) override { return mark(stream); }
   Ticket mark(StreamId stream) override { return streams_[stream].mark; }
   [[nodiscard]] Ticket issued(StreamId stream) const override { return streams_[stream].issued; }
+  [[nodiscard]] const std::atomic<Ticket>& issued_counter(StreamId stream) const override {
+    return streams_[stream].issued;
+  }
+  [[nodiscard]] Ticket seen(StreamId stream) const override { return order_.seen(stream); }
   [[nodiscard]] bool complete(StreamId /*stream*/, Ticket /*ticket*/) const override { return true; }
   void wait(StreamId consumer, StreamId producer, Ticket ticket) override;
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const override;
@@ -65,13 +69,14 @@ class ReplayBackend final : public detail::Backend {
 
  private:
   struct Record {
-    Ticket issued = 0, mark = 0;
+    std::atomic<Ticket> issued = 0;
+    Ticket mark = 0;
   };
   void grow_to(StreamId stream);
 
   Options options_;
   std::int64_t now_ns_ = 0;
-  std::vector<Record> streams_;
+  std::deque<Record> streams_;  ///< In place: the allocator reads them.
   detail::StreamOrder order_;
   detail::WaitLog waits_;
   std::deque<detail::IssuedWait> own_waits_;
