@@ -86,9 +86,6 @@ void OwnReplay::take_names(std::span<const std::string> names) {
 void OwnReplay::step(const AllocatorEvent& event) {
   if (as_recorded_ && (event.kind == Kind::host_wait || event.kind == Kind::callback)) {
     windows_.emplace_back();
-    if (event.kind == Kind::callback && !std::exchange(has_callback_, true)) {
-      memory_->add_pressure_callback([this](std::size_t wanted) { return asked(wanted); });
-    }
   } else if (as_recorded_ && is_inside(event) && !windows_.empty()) {
     windows_.back().push_back(event);
   } else {
@@ -113,8 +110,8 @@ void OwnReplay::execute(const AllocatorEvent& event) {
     case Kind::retag: return retag(event);
     case Kind::step: return memory_->mark_step(static_cast<std::int64_t>(event.allocation));
     case Kind::unit: return mark_unit(event);
-    case Kind::trim: return memory_->trim();
     case Kind::peak_reset: return memory_->reset_peak();
+    case Kind::trim:
     case Kind::segment_unmap:
     case Kind::free_completed:
     case Kind::host_wait:
@@ -260,14 +257,6 @@ void OwnReplay::run_inside() {
   const std::vector<AllocatorEvent> events = std::move(windows_.front());
   windows_.pop_front();
   for (const AllocatorEvent& event : events) execute(event);
-}
-
-bool OwnReplay::asked(std::size_t /*wanted_bytes*/) {
-  if (windows_.empty()) return false;
-  const std::vector<AllocatorEvent> events = std::move(windows_.front());
-  windows_.pop_front();
-  for (const AllocatorEvent& event : events) execute(event);
-  return !events.empty();
 }
 
 }  // namespace headroom::bench

@@ -81,7 +81,6 @@ class OwnReplay {
   [[nodiscard]] AllocationRequest request_of(const AllocatorEvent& event) const;
   void count_refusal(const AllocatorEvent& event);
   void run_inside();
-  bool asked(std::size_t wanted_bytes);
   void compare();
   [[nodiscard]] bool is_same(const AllocatorEvent& expected, const AllocatorEvent& found) const;
 
@@ -95,7 +94,6 @@ class OwnReplay {
   std::vector<std::pair<StreamId, Ticket>> uses_;          ///< Of the next free.
   std::deque<std::vector<AllocatorEvent>> windows_;        ///< What goes inside the next call's waits.
   std::uint64_t windows_run_ = 0;                          ///< Host waits whose window was run.
-  bool has_callback_ = false;
   std::size_t slot_bytes_ = 0;
   std::uint64_t refused_ = 0;
   std::optional<std::uint64_t> first_refused_;

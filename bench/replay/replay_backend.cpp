@@ -60,7 +60,8 @@ Ticket ReplayBackend::knows(StreamId consumer, StreamId producer) const {
   return consumer < streams_.size() && producer < streams_.size() ? order_.knows(consumer, producer) : 0;
 }
 
-void ReplayBackend::synchronize(StreamId /*stream*/, Ticket /*ticket*/) {
+void ReplayBackend::synchronize(StreamId stream, Ticket ticket) {
+  streams_[stream].seen = std::max(streams_[stream].seen, ticket);
   if (on_host_wait) on_host_wait();
 }
 
