@@ -4,14 +4,16 @@
 #include <headroom/process_memory.hpp>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace headroom::bench {
 
-/// What the system said of this process, all its ranks together, when a run had come so far.
+/// What the system said of this process, all its ranks together, when a run had come so far; and the rank's allocator.
 struct MemoryMoment {
-  const char* name = "";  ///< "init", "first_step" or "steady".
+  std::string name;  ///< "init", "first_step" or "steady"; "step_N" where options ask for it.
   MemoryUse use;
+  MemoryStatistics statistics;
 };
 
 /// Read while every rank waits here, so that no rank's memory comes or goes meanwhile. Ranks that share the process get

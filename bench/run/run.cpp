@@ -14,7 +14,7 @@ namespace headroom::bench {
 namespace {
 
 constexpr std::int64_t kStepsInFlight = 2;
-constexpr std::int64_t kStepsAFold = 32;  // the trace of so many steps is kept
+constexpr std::int64_t kStepsAFold = 8;  // the trace of so many steps is kept
 
 Device traced(const Device& device) {
   device.trace().clear();
@@ -22,14 +22,14 @@ Device traced(const Device& device) {
   return device;
 }
 
-AllocatorOptions allocator_options(const Config& config) {
+AllocatorOptions allocator_options(const Config& config, const RunOptions& run) {
+  constexpr std::size_t kUnreadEvents =
+      4096;  // of a log that nobody reads: as small as its memory comes, and full soon
   AllocatorOptions options;
   options.limit_bytes = config.memory_limit_bytes;
+  if (run.recording_path.empty() && !run.keep_trace) options.event_capacity = kUnreadEvents;
   return options;
 }
-
-/// Everything is folded before this step is issued. The first step is folded alone.
-bool is_fold_boundary(std::int64_t step) { return step == 1 || (step > 0 && step % kStepsAFold == 0); }
 
 void add_throttle(const Trace& trace, std::int64_t since_ns, RankRecord& record) {
   for (const HostSpan& span : trace.host_spans()) {
@@ -51,7 +51,7 @@ Run::Run(const Config& config, const Job& job, const TokenData& data, std::uniqu
       data_(data),
       device_(traced(job.device())),
       communicators_(job.communicators(config.group_options(job.world()))),
-      memory_(device_, allocator_options(config)),
+      memory_(device_, allocator_options(config, options)),
       recorder_(memory_),
       compute_(device_),
       tensors_(memory_, compute_),
@@ -84,7 +84,7 @@ std::int64_t Run::tokens_per_step() const noexcept {
 
 std::optional<StepRecord> Run::next() {
   while (issued_ < config_.steps && static_cast<std::int64_t>(in_flight_.size()) < kStepsInFlight) {
-    if (is_fold_boundary(issued_) && folded_ < issued_) {
+    if (is_fold_boundary() && folded_ < issued_) {
       if (!in_flight_.empty()) break;
       fold();
     }
@@ -176,9 +176,17 @@ std::vector<KnownRange> Run::known_ranges() const {
   return known;
 }
 
-void Run::note_memory(const char* moment) {
-  record_.memory_use.push_back({moment, memory_of_process(*communicators_.control, shares_process_, memory_,
-                                                          [this] { return known_ranges(); })});
+void Run::note_memory(const std::string& moment) {
+  const MemoryUse use =
+      memory_of_process(*communicators_.control, shares_process_, memory_, [this] { return known_ranges(); });
+  record_.memory_use.push_back({moment, use, memory_.statistics()});
+}
+
+/// Everything is folded before the next step is issued: after the first step, then every few, so that what a fold takes
+/// for its work was taken once before a run is in its stride.
+bool Run::is_fold_boundary() const {
+  const auto& asked = options_.memory_at;
+  return issued_ % kStepsAFold == 1 || std::find(asked.begin(), asked.end(), issued_) != asked.end();
 }
 
 void Run::fold() {
@@ -204,6 +212,10 @@ void Run::fold() {
   if (issued_ == 1) {
     note_memory("first_step");
     if (!options_.keep_trace) trace.reserve(static_cast<std::size_t>(std::min(kStepsAFold, config_.steps)));
+  }
+  const auto& asked = options_.memory_at;
+  if (std::find(asked.begin(), asked.end(), issued_) != asked.end()) {
+    note_memory(std::string("step_").append(std::to_string(issued_)));
   }
   folded_ = issued_;
   windows_.clear();

@@ -24,7 +24,8 @@ namespace headroom::bench {
 struct RunOptions {
   bool keep_trace = false;  ///< Of the whole run; else it is read and dropped every few steps. Not while recording.
   bool replay_gemms = true;
-  std::string recording_path;  ///< Empty: the run is not recorded.
+  std::string recording_path = {};           ///< Empty: the run is not recorded.
+  std::vector<std::int64_t> memory_at = {};  ///< After so many steps memory is read too, with nothing in flight.
 };
 
 /// One training run of one rank: its allocator, streams, communicators, model and optimizer, from the configuration's
@@ -58,7 +59,8 @@ class Run {
   void run_micro_batches(StepTransaction& step, int branch);
   void load_batch(std::int64_t micro, const Tensor& tokens, const Tensor& targets) const;
   void fold();
-  void note_memory(const char* moment);  ///< Between steps. Collective.
+  void note_memory(const std::string& moment);  ///< Between steps. Collective.
+  [[nodiscard]] bool is_fold_boundary() const;
   [[nodiscard]] std::vector<KnownRange> known_ranges() const;
   [[nodiscard]] CommunicationCounts wire_bytes() const;
 

@@ -30,12 +30,50 @@ TEST(Results, ArgumentsThatAreNoUtf8_AreReportedWithReplacements) {
   expect_report(run_headroom(small("ab", {"--rounds=1", "--data", data, "--json", report})));
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kShadowed = true;  // a sanitizer keeps a shadow of all memory, and says nothing of it
+#else
+constexpr bool kShadowed = false;
+#endif
+
+/// Per rank and moment: used = reserved + external + unattributed, and of that at most 2 % nobody's.
+void expect_attributed(const Outcome& outcome, std::size_t world) {
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json ranks = nlohmann::json::parse(outcome.out).at("memory").at("per_rank");
+  ASSERT_EQ(ranks.size(), world);
+  for (const nlohmann::json& rank : ranks) {
+    ASSERT_EQ(rank.at("system").size(), 3U);
+    for (const nlohmann::json& moment : rank.at("system")) {
+      const auto used = moment.at("used").get<std::size_t>();
+      const auto unattributed = moment.at("unattributed").get<std::size_t>();
+      std::size_t sum = moment.at("reserved").get<std::size_t>() + unattributed;
+      for (const auto& owner : moment.at("external").items()) {
+        sum += owner.value().get<std::size_t>();
+        EXPECT_NE(rank.at("external_sources").at(owner.key()), "") << owner.key();
+      }
+      EXPECT_EQ(sum, used) << moment;
+      EXPECT_LE(unattributed, kShadowed ? used : used * 2 / 100) << moment;
+    }
+    EXPECT_EQ(rank.at("system").back().at("reserved"), rank.at("reserved_bytes.all.peak"));  // nothing was given back
+  }
+}
+
+TEST(Results, OfBytesThatTheSystemCounts_AtMostTwoPercentAreNobodys) {
+  const std::vector<std::string> train{"train",    "--layers=4", "--width=256",     "--heads=4",
+                                       "--seq=32", "--steps=4",  "--micro-batch=1", "--json=-"};
+  std::vector<std::string> threads = train;
+  threads.emplace_back("--ranks=2");
+  expect_attributed(run_headroom(train), 1);
+  expect_attributed(run_headroom(threads), 2);
+  expect_attributed(run_headroom_under_mpi(2, train), 2);
+}
+
 // Progress is what --quiet ends; a step a line is a result.
 TEST(Results, OfAQuietRun_AreAllOnStdout) {
   const Outcome outcome = run_headroom(small("train", {"--quiet"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* part : {"  step ", "\n     1 ", "\n     2 ", "\nmedian step "})
+  for (const char* part : {"  step ", "\n     1 ", "\n     2 ", "\nmedian step ", "\nthe system uses "})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << outcome.out;
 }
 
