@@ -38,7 +38,7 @@ fail() {
 
 # Libraries and further tools, as Debian names them; a script may add to it. node-d3 is D3 5 alone, and no Node.js.
 packages=(libopenmpi-dev libopenblas-pthread-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libgtest-dev
-  libgmock-dev libbenchmark-dev node-d3)
+  libgmock-dev libbenchmark-dev node-d3 libcairo2-dev pkg-config)
 
 # Prints the Debian packages that are missing. Tools that any build needs count as there wherever they come from; $packages are
 # asked of dpkg.

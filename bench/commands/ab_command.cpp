@@ -113,7 +113,9 @@ class Comparison {
   void train(Arm& arm, int round, const RunFiles& files) {
     const bool last = round == line_.ab.rounds;
     Run run(*arm.config, context_.job, *arm.data, make_workload(*arm.config),
-            {.replay_gemms = last, .recording_path = is_recorded(round) ? files.recording() : ""});
+            {.replay_gemms = last,
+             .recording_path = is_recorded(round) ? files.recording() : "",
+             .command = fmt::format("{}", fmt::join(line_.argv, " "))});
     arm.outcome = {};
     while (const std::optional<StepRecord> step = run.next()) arm.outcome.steps.push_back(*step);
     const RankRecord record = run.finish();

@@ -5,6 +5,8 @@
 #include "io/outputs.hpp"
 #include "options/agreement.hpp"
 #include "options/exit_codes.hpp"
+#include "report/page.hpp"
+#include "report/picture.hpp"
 #include "report/snapshot_file.hpp"
 #include "report/trace_file.hpp"
 
@@ -47,13 +49,15 @@ void RunFiles::discard() const noexcept {
 
 std::string RunFiles::recording_of(int rank) const {
   if (const auto path = output_path(with_arm(config_.events_path, arm_), rank)) return *path;
-  const std::string snapshot = with_arm(config_.snapshot_path, arm_), trace = with_arm(config_.trace_path, arm_);
+  const std::string trace = with_arm(config_.trace_path, arm_);
   const auto beside = [&](const std::string& pattern) {
     return output_path(pattern, has_rank(pattern) ? rank : 0).value().append(".").append(std::to_string(rank)) +
            ".recording";
   };
   if (!trace.empty()) return beside(trace);  // one file of all ranks, or one a rank
-  return output_path(snapshot, rank) ? beside(snapshot) : std::string();
+  for (const std::string* pattern : {&config_.snapshot_path, &config_.report_path, &config_.png_path})
+    if (output_path(*pattern, rank)) return beside(with_arm(*pattern, arm_));
+  return {};
 }
 
 void RunFiles::write(Communicator& control) const {
@@ -61,12 +65,20 @@ void RunFiles::write(Communicator& control) const {
   run_checked(control, [this] {
     write_snapshot();
     write_trace();
+    write_page_and_picture();
   });
 }
 
 void RunFiles::write_snapshot() const {
   if (const auto path = output_path(with_arm(config_.snapshot_path, arm_), rank_))
     bench::write_snapshot(recording_, *path);
+}
+
+void RunFiles::write_page_and_picture() const {
+  if (const auto path = output_path(with_arm(config_.report_path, arm_), rank_))
+    write_output(*path, report_page(recording_));
+  if (const auto path = output_path(with_arm(config_.png_path, arm_), rank_))
+    write_output(*path, report_picture(recording_));
 }
 
 void RunFiles::write_trace() const {

@@ -32,6 +32,7 @@ class RunFiles {
   [[nodiscard]] std::string recording_of(int rank) const;
   void write_snapshot() const;
   void write_trace() const;
+  void write_page_and_picture() const;
 
   const Config& config_;
   int rank_, world_;

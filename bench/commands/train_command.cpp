@@ -119,7 +119,9 @@ void train(const CommandLine& line, const RankContext& context, const TokenData&
   const Config& config = line.config;
   const bool prints = context.control.rank() == 0;
   Run run(config, context.job, data, make_workload(config),
-          {.replay_gemms = config.host.executor != Executor::none, .recording_path = files.recording()});
+          {.replay_gemms = config.host.executor != Executor::none,
+           .recording_path = files.recording(),
+           .command = fmt::format("{}", fmt::join(line.argv, " "))});
   Lines lines(config, prints);
   lines.start();
   std::vector<StepRecord> steps;

@@ -72,10 +72,12 @@ std::string with_arm(const std::string& pattern, const std::string& arm) {
 }
 
 void check_outputs(const Config& config, int rank, const std::string& arm) {
-  const std::string trace = with_arm(config.trace_path, arm), events = with_arm(config.events_path, arm);
-  const std::string snapshot = with_arm(config.snapshot_path, arm);
-  const Output outputs[] = {
-      {"--json", &config.json_path}, {"--trace", &trace}, {"--events", &events}, {"--snapshot", &snapshot}};
+  const auto of_arm = [&arm](const std::string& pattern) { return with_arm(pattern, arm); };
+  const std::string trace = of_arm(config.trace_path), events = of_arm(config.events_path);
+  const std::string snapshot = of_arm(config.snapshot_path);
+  const std::string report = of_arm(config.report_path), png = of_arm(config.png_path);
+  const Output outputs[] = {{"--json", &config.json_path}, {"--trace", &trace},   {"--events", &events},
+                            {"--snapshot", &snapshot},     {"--report", &report}, {"--png", &png}};
   for (const Output& output : outputs) {
     for (const Output& other : outputs)
       if (&other < &output && !output.pattern->empty() && *output.pattern == *other.pattern)

@@ -69,6 +69,7 @@ struct Config {
   std::size_t memory_limit_bytes = 0;  ///< 0: none.
   std::chrono::milliseconds deadline{60'000};
   std::string export_dir, json_path, trace_path, events_path, snapshot_path;  ///< json: "-" is stdout.
+  std::string report_path, png_path;
   bool quiet = false;
   std::string log_level = "warn";
 

@@ -158,6 +158,12 @@ void add_outputs(std::vector<Option>& table) {
       group, "snapshot", "FILE", "PyTorch memory snapshot (.pickle), for memory_viz; {rank} as above",
       [](auto& c) -> auto& { return c.snapshot_path; }, true));
   table.push_back(path(
+      group, "report", "FILE", "live memory and streams as a web page (.html); {rank} as above",
+      [](auto& c) -> auto& { return c.report_path; }, true));
+  table.push_back(path(
+      group, "png", "FILE", "live memory of the peak's step as a picture; {rank} as above",
+      [](auto& c) -> auto& { return c.png_path; }, true));
+  table.push_back(path(
       group, "trace", "FILE", "Chrome/Perfetto trace of one rank for each {rank}, without it of all ranks",
       [](auto& c) -> auto& { return c.trace_path; }, true));
   table.push_back(flag(

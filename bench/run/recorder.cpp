@@ -4,6 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace headroom::bench {
@@ -17,6 +18,10 @@ void Recorder::open(const std::string& path, const Config& config, const Communi
   info.units = std::move(units);
   writer_ = std::make_unique<RecordingWriter>(path, info);
   writer_->note("config", dump(to_json(config)));
+}
+
+void Recorder::note(const std::string& key, const std::string& text) const {
+  if (writer_) writer_->note(key, text);
 }
 
 void Recorder::note_schedules(const ParameterManager& parameters) {
@@ -38,8 +43,13 @@ void Recorder::drain() {
 }
 
 void Recorder::finish() {
-  if (const std::unique_ptr<RecordingWriter> writer = std::exchange(writer_, nullptr))
-    writer->finish(memory_, memory_.device().trace());
+  const std::unique_ptr<RecordingWriter> writer = std::exchange(writer_, nullptr);
+  if (!writer) return;
+  nlohmann::ordered_json external = nlohmann::ordered_json::object();
+  for (const auto& [name, figure] : memory_.external())
+    external[name] = {{"bytes", figure.bytes}, {"source", figure.source}};
+  writer->note("external", dump(external));
+  writer->finish(memory_, memory_.device().trace());
 }
 
 void Recorder::close() noexcept {

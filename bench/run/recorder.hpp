@@ -23,6 +23,7 @@ class Recorder {
 
   /// Throws, as all that writes: InputOutputError.
   void open(const std::string& path, const Config& config, const Communicator& world, std::vector<std::string> units);
+  void note(const std::string& key, const std::string& text) const;
   void note_schedules(const ParameterManager& parameters);  ///< Those that were not known before.
   /// Writes events where the allocator's log would soon drop them: between steps.
   void relieve_log();

@@ -68,6 +68,7 @@ void Run::prepare() {
     std::vector<std::string> units;
     for (const UnitSpec& unit : workload_->units()) units.push_back(unit.name);
     recorder_.open(options_.recording_path, config_, *communicators_.control, std::move(units));
+    if (!options_.command.empty()) recorder_.note("command", options_.command);
     add_units(*workload_, *parameters_);
     optimizer_ = std::make_unique<AdamW>(*parameters_, config_.adamw);
     if (!config_.init_dir.empty()) load_gpt2(*parameters_, config_.init_dir);

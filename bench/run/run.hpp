@@ -26,6 +26,7 @@ struct RunOptions {
   bool replay_gemms = true;
   std::string recording_path = {};           ///< Empty: the run is not recorded.
   std::vector<std::int64_t> memory_at = {};  ///< After so many steps memory is read too, with nothing in flight.
+  std::string command = {};                  ///< As it was given, for the recording.
 };
 
 /// One training run of one rank: its allocator, streams, communicators, model and optimizer, from the configuration's

@@ -1,0 +1,17 @@
+# cmake -D OUT=page_files.cpp -D PAGE=DIR -D D3=d3.min.js -P embed.cmake: the page's files as a C++ source.
+file(READ ${PAGE}/page.html html)
+file(READ ${PAGE}/page.css css)
+file(READ ${D3} d3)
+set(scripts "")
+foreach(name data bands figure stack lanes lifetimes panel tables main)
+  file(READ ${PAGE}/${name}.js script)
+  string(APPEND scripts "${script}\n")
+endforeach()
+
+file(WRITE ${OUT} "#include \"report/page_files.hpp\"\n\nnamespace headroom::bench {\nnamespace {\n")
+foreach(name html css d3 scripts)
+  file(APPEND ${OUT} "constexpr std::string_view k_${name} = R\"embedded(")
+  file(APPEND ${OUT} "${${name}}")
+  file(APPEND ${OUT} ")embedded\";\n")
+endforeach()
+file(APPEND ${OUT} "}  // namespace\n\nPageFiles page_files() noexcept { return {k_html, k_css, k_d3, k_scripts}; }\n\n}  // namespace headroom::bench\n")
