@@ -2,6 +2,8 @@
 #include "io/outputs.hpp"
 #include "options/json_text.hpp"
 #include "report/inspection.hpp"
+#include "report/page.hpp"
+#include "report/picture.hpp"
 
 #include <cstdio>
 
@@ -15,6 +17,9 @@ void inspect_command(const CommandLine& line) {
   const std::string& json = line.config.json_path;
   if (json != "-") std::fputs(to_text(found, options.units).c_str(), stdout);
   if (!json.empty()) write_output(json, dump(to_json(found), 2) + "\n");
+  if (const std::string& page = line.config.report_path; !page.empty()) write_output(page, report_page(options.path));
+  if (const std::string& picture = line.config.png_path; !picture.empty())
+    write_output(picture, report_picture(options.path));
 }
 
 }  // namespace headroom::bench

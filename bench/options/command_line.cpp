@@ -82,15 +82,17 @@ std::string default_of(const Option& option) {
 }
 
 /// Those of the table's options that a command has.
-enum class Part : std::uint8_t { all, without_outputs, machine, views };
+enum class Part : std::uint8_t { all, without_outputs, machine, inspected, replayed };
 
-/// Of the outputs, what a command has that reads a recording.
-constexpr std::array<std::string_view, 2> kViews{"json", "log-level"};
+/// Of the outputs, what commands have that read a recording: `inspect` all of them, `replay` the first two.
+constexpr std::array<std::string_view, 4> kViews{"json", "log-level", "report", "png"};
 
 bool has(Part part, const Option& option) {
   const std::string_view key = option.key, group = option.group;
   if (part == Part::without_outputs) return !option.writes;
-  if (part == Part::views) return std::ranges::find(kViews, key) != kViews.end();
+  const auto view = std::ranges::find(kViews, key);
+  if (part == Part::inspected) return view != kViews.end();
+  if (part == Part::replayed) return view < kViews.begin() + 2;
   return part == Part::all || group == "Machine" || key == "json" || key == "log-level";
 }
 
@@ -150,7 +152,7 @@ void add_commands(CLI::App& app, Given& given, Extra& extra) {
       ->type_name("NAME")
       ->capture_default_str();
   inspect->add_flag("--units", extra.show_units, "each unit's lifetimes in that step too");
-  add_table(*inspect, Part::views, given);
+  add_table(*inspect, Part::inspected, given);
 
   CLI::App* replay = app.add_subcommand("replay", "replays a recording's allocations")->footer(kReplayExample);
   take_last(replay->add_option("FILE", extra.file, "what a run wrote with --events"))->type_name("")->required();
@@ -161,7 +163,7 @@ void add_commands(CLI::App& app, Given& given, Extra& extra) {
   take_last(replay->add_option("--repeats", extra.replays, "timed runs, of which the fastest counts"))
       ->type_name("N")
       ->capture_default_str();
-  add_table(*replay, Part::views, given);
+  add_table(*replay, Part::replayed, given);
 
   for (CLI::App* command : {train, ab, schedule, comm, inspect, replay}) command->allow_extras();
   app.require_subcommand(0, 1);
