@@ -35,8 +35,8 @@ void count(benchmark::State& state, std::int64_t operations) {
 void count(benchmark::State& state, std::int64_t operations, const CachingAllocator& memory) {
   count(state, operations);
   const MemoryStatistics statistics = memory.statistics();
-  state.counters["reserved_over_live"] = static_cast<double>(statistics.reserved_bytes.peak) /
-                                         static_cast<double>(statistics.allocated_bytes.peak);
+  state.counters["reserved_over_live"] =
+      static_cast<double>(statistics.reserved_bytes.peak) / static_cast<double>(statistics.allocated_bytes.peak);
   state.counters["waited"] = static_cast<double>(statistics.waited_reuse);
 }
 
@@ -97,6 +97,9 @@ void random_sizes(benchmark::State& state) {
   const std::array<StreamRef, 2> streams{machine.stream.ref(), second.ref()};
   const auto used = static_cast<std::size_t>(state.range(0));
   std::vector<Buffer> live(1000);
+  for (std::size_t k = 0; k < live.size(); ++k) {
+    live[k] = machine.memory.allocate(request(sizes[k * 7 % sizes.size()]), streams[k % used]);
+  }
   std::size_t i = 0;
   std::uint32_t victim = 1;
   for (auto unused : state) {
@@ -125,7 +128,7 @@ void random_sizes_malloc(benchmark::State& state) {
     static_cast<void>(unused);
     victim = victim * 1664525U + 1013904223U;
     void*& buffer = live[(victim >> 8U) % live.size()];
-    std::free(buffer);                               // NOLINT(cppcoreguidelines-no-malloc)
+    std::free(buffer);                              // NOLINT(cppcoreguidelines-no-malloc)
     buffer = std::malloc(sizes[i % sizes.size()]);  // NOLINT(cppcoreguidelines-no-malloc)
     benchmark::DoNotOptimize(buffer);
     ++i;

@@ -50,6 +50,8 @@ class OutOfMemory : public Error {
   struct Details {
     std::size_t requested_bytes = 0, allocated_bytes = 0, pending_bytes = 0, reserved_bytes = 0;
     std::size_t largest_free_block_bytes = 0, limit_bytes = 0;
+    std::size_t cached_bytes = 0;    ///< Reserved, and free.
+    std::size_t external_bytes = 0;  ///< Registered as not Headroom's own: what the limit knows nothing of.
   };
   OutOfMemory(const std::string& what, const Details& details) : Error(Damage::none, what), details_(details) {}
   [[nodiscard]] const Details& details() const noexcept { return details_; }

@@ -3,6 +3,8 @@
 #include <headroom/allocator.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -40,7 +42,7 @@ class FakeBackend final : public detail::Backend {
   }
   void destroy_stream(StreamId stream) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    streams_[stream].completed = streams_[stream].issued;
+    streams_[stream].completed = streams_[stream].seen = streams_[stream].issued;
     streams_[stream].closed = true;
   }
   Ticket enqueue(StreamId stream, Operation /*operation*/) override { return mark(stream); }
@@ -51,6 +53,14 @@ class FakeBackend final : public detail::Backend {
   [[nodiscard]] Ticket issued(StreamId stream) const override {
     const std::lock_guard<std::mutex> lock(mutex_);
     return streams_.at(stream).issued;
+  }
+  [[nodiscard]] const std::atomic<Ticket>& issued_counter(StreamId stream) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return streams_.at(stream).issued;
+  }
+  [[nodiscard]] Ticket seen(StreamId stream) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return streams_.at(stream).seen;
   }
   [[nodiscard]] bool complete(StreamId stream, Ticket ticket) const override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -79,7 +89,9 @@ class FakeBackend final : public detail::Backend {
   void synchronize(StreamId stream, Ticket ticket) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++synchronized;
-    streams_.at(stream).completed = std::max(streams_.at(stream).completed, ticket);
+    Queue& queue = streams_.at(stream);
+    queue.completed = std::max(queue.completed, ticket);
+    queue.seen = std::max(queue.seen, ticket);
   }
   [[nodiscard]] bool failed(StreamId /*stream*/) const override { return false; }
   void host_wait(const detail::HostWork& work) override {
@@ -116,7 +128,8 @@ class FakeBackend final : public detail::Backend {
 
  private:
   struct Queue {
-    Ticket issued = 0, completed = 0;
+    std::atomic<Ticket> issued = 0;
+    Ticket completed = 0, seen = 0;
     bool closed = false;
     std::vector<std::pair<Ticket, std::vector<Ticket>>> history;  ///< What is known from a ticket on.
   };
@@ -135,7 +148,7 @@ class FakeBackend final : public detail::Backend {
   mutable std::mutex mutex_;
   std::size_t total_bytes_;
   std::uintptr_t next_ = std::uintptr_t{1} << 32U;
-  std::vector<Queue> streams_;
+  std::deque<Queue> streams_;  // so that counters stay where they are
   std::int64_t now_ = 0;
   Trace trace_;
   detail::WaitLog waits_;

@@ -3,6 +3,7 @@
 #include <headroom/stream.hpp>
 #include <headroom/trace.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -37,9 +38,13 @@ class Backend : public std::enable_shared_from_this<Backend> {
   virtual Ticket enqueue(StreamId stream, Operation operation) = 0;
   virtual Ticket mark(StreamId stream) = 0;
   [[nodiscard]] virtual Ticket issued(StreamId stream) const = 0;
+  /// What issued() reads, for callers that ask often. Valid as long as the backend.
+  [[nodiscard]] virtual const std::atomic<Ticket>& issued_counter(StreamId stream) const = 0;
   [[nodiscard]] virtual bool complete(StreamId stream, Ticket ticket) const = 0;
   virtual void wait(StreamId consumer, StreamId producer, Ticket ticket) = 0;
   [[nodiscard]] virtual Ticket knows(StreamId consumer, StreamId producer) const = 0;
+  /// The highest ticket that a synchronize has returned for, or that such a ticket is ordered after.
+  [[nodiscard]] virtual Ticket seen(StreamId stream) const = 0;
   [[nodiscard]] virtual const WaitLog& waits() const noexcept = 0;
   virtual void synchronize(StreamId stream, Ticket ticket) = 0;
   [[nodiscard]] virtual bool failed(StreamId stream) const = 0;

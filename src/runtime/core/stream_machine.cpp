@@ -30,6 +30,7 @@ void StreamMachine::destroy_stream(StreamId stream) noexcept {
   StreamQueue& queue = table_.at(stream);
   if (std::exchange(queue.closed, true)) return;
   executor_->wait(lock, queue, queue.issued);
+  order_.add_host_wait(stream, queue.issued);
   order_.forget(stream);
   const std::exception_ptr lost = queue.error;
   lock.unlock();
@@ -56,7 +57,8 @@ StreamQueue& StreamMachine::open_queue(StreamId stream) const {
 StreamQueue& StreamMachine::check_issued(StreamId stream, Ticket ticket) const {
   StreamQueue& queue = table_.at(stream);
   HEADROOM_EXPECT(ticket <= queue.issued, "ticket " + std::to_string(ticket) + " of stream " + queue.info.name +
-                                              " was not issued yet; the last is " + std::to_string(queue.issued));
+                                              " was not issued yet; the last is " +
+                                              std::to_string(queue.issued.load()));
   return queue;
 }
 
@@ -78,6 +80,11 @@ Ticket StreamMachine::mark(StreamId stream) {
 }
 
 Ticket StreamMachine::issued(StreamId stream) const {
+  const std::lock_guard<std::mutex> lock(table_.mutex);
+  return table_.at(stream).issued;
+}
+
+const std::atomic<Ticket>& StreamMachine::issued_counter(StreamId stream) const {
   const std::lock_guard<std::mutex> lock(table_.mutex);
   return table_.at(stream).issued;
 }
@@ -108,10 +115,16 @@ Ticket StreamMachine::knows(StreamId consumer, StreamId producer) const {
   return order_.knows(table_.at(consumer).info.id, table_.at(producer).info.id);
 }
 
+Ticket StreamMachine::seen(StreamId stream) const {
+  const std::lock_guard<std::mutex> lock(table_.mutex);
+  return order_.seen(stream);
+}
+
 void StreamMachine::synchronize(StreamId stream, Ticket ticket) {
   std::unique_lock<std::mutex> lock(table_.mutex);
   StreamQueue& queue = check_issued(stream, ticket);
   executor_->wait(lock, queue, ticket);
+  order_.add_host_wait(stream, ticket);
   if (!queue.error || queue.error_ticket > ticket) return;
   const std::exception_ptr error = std::exchange(queue.error, nullptr);
   lock.unlock();

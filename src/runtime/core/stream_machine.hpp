@@ -24,9 +24,11 @@ class StreamMachine : public Backend {
   Ticket enqueue(StreamId stream, Operation operation) override;
   Ticket mark(StreamId stream) final;
   [[nodiscard]] Ticket issued(StreamId stream) const final;
+  [[nodiscard]] const std::atomic<Ticket>& issued_counter(StreamId stream) const final;
   [[nodiscard]] bool complete(StreamId stream, Ticket ticket) const final;
   void wait(StreamId consumer, StreamId producer, Ticket ticket) final;
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const final;
+  [[nodiscard]] Ticket seen(StreamId stream) const final;
   [[nodiscard]] const WaitLog& waits() const noexcept final { return waits_; }
   void synchronize(StreamId stream, Ticket ticket) final;
   [[nodiscard]] bool failed(StreamId stream) const final;

@@ -16,9 +16,7 @@ const StreamOrder::Row* StreamOrder::row_at(StreamId stream, Ticket ticket) cons
   return newer == history.begin() ? nullptr : &std::prev(newer)->row;
 }
 
-void StreamOrder::add_wait(StreamId consumer, Ticket at, StreamId producer, Ticket ticket) {
-  std::deque<Snapshot>& history = history_[consumer];
-  Row row = history.empty() ? Row{} : history.back().row;
+void StreamOrder::learn(Row& row, StreamId producer, Ticket ticket) const {
   if (const Row* learnt = row_at(producer, ticket)) {
     if (row.size() < learnt->size()) row.resize(learnt->size(), 0);
     std::transform(learnt->begin(), learnt->end(), row.begin(), row.begin(),
@@ -26,9 +24,19 @@ void StreamOrder::add_wait(StreamId consumer, Ticket at, StreamId producer, Tick
   }
   if (row.size() <= producer) row.resize(producer + std::size_t{1}, 0);
   row[producer] = std::max(row[producer], ticket);
+}
+
+void StreamOrder::add_wait(StreamId consumer, Ticket at, StreamId producer, Ticket ticket) {
+  std::deque<Snapshot>& history = history_[consumer];
+  Row row = history.empty() ? Row{} : history.back().row;
+  learn(row, producer, ticket);
   history.push_back(Snapshot{at, std::move(row)});
   if (history.size() > kHistory) history.pop_front();
 }
+
+void StreamOrder::add_host_wait(StreamId producer, Ticket ticket) { learn(seen_, producer, ticket); }
+
+Ticket StreamOrder::seen(StreamId producer) const { return producer < seen_.size() ? seen_[producer] : 0; }
 
 Ticket StreamOrder::knows(StreamId consumer, StreamId producer) const {
   const std::deque<Snapshot>& history = history_[consumer];

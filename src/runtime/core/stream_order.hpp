@@ -22,9 +22,13 @@ class StreamOrder {
   /// Work of `consumer` from its ticket `at` on comes after `ticket` of `producer`.
   void add_wait(StreamId consumer, Ticket at, StreamId producer, Ticket ticket);
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const;
+  /// The host has waited for `ticket` of `producer`.
+  void add_host_wait(StreamId producer, Ticket ticket);
+  [[nodiscard]] Ticket seen(StreamId producer) const;
 
  private:
   using Row = std::vector<Ticket>;  // by producer; missing entries are 0
+  void learn(Row& row, StreamId producer, Ticket ticket) const;
   struct Snapshot {
     Ticket at = 0;
     Row row;
@@ -32,6 +36,7 @@ class StreamOrder {
   [[nodiscard]] const Row* row_at(StreamId stream, Ticket ticket) const;
 
   std::vector<std::deque<Snapshot>> history_;  // by stream, oldest first
+  Row seen_;
 };
 
 }  // namespace headroom::detail

@@ -3,6 +3,7 @@
 #include <headroom/stream.hpp>
 #include <headroom/trace.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -27,8 +28,9 @@ struct QueueItem {
 /// The state of one stream. Guarded by StreamTable::mutex, except that whoever executes the head owns its operation.
 struct StreamQueue {
   StreamInfo info;
-  std::deque<QueueItem> items;  ///< Not complete yet; the head may be running. Its ticket is completed + 1.
-  Ticket issued = 0, completed = 0;
+  std::deque<QueueItem> items;     ///< Not complete yet; the head may be running. Its ticket is completed + 1.
+  std::atomic<Ticket> issued = 0;  ///< Read without the mutex, too.
+  Ticket completed = 0;
   std::int64_t last_end_ns = 0;
   bool closed = false;
   bool poisoned = false;  ///< An operation threw: later ones are skipped.

@@ -1,5 +1,7 @@
 #include "runtime/core/wait_log.hpp"
 
+#include <algorithm>
+
 namespace headroom::detail {
 
 void WaitLog::add(const IssuedWait& wait) {
@@ -9,14 +11,12 @@ void WaitLog::add(const IssuedWait& wait) {
   count_.store(number + 1, std::memory_order_release);
 }
 
-bool WaitLog::since(std::uint64_t from, std::vector<IssuedWait>& into) const {
+std::uint64_t WaitLog::since(std::uint64_t from, std::vector<IssuedWait>& into) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::uint64_t count = count_.load(std::memory_order_relaxed);
-  const std::uint64_t first = count > kKept ? count - kKept : 0;
-  for (std::uint64_t number = from < first ? first : from; number < count; ++number) {
-    into.push_back(ring_[number % kKept]);
-  }
-  return from >= first;
+  const std::uint64_t first = std::max(from, count > kKept ? count - kKept : 0);
+  for (std::uint64_t number = first; number < count; ++number) into.push_back(ring_[number % kKept]);
+  return first;
 }
 
 }  // namespace headroom::detail

@@ -26,8 +26,9 @@ class WaitLog {
 
   void add(const IssuedWait& wait);
   [[nodiscard]] std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
-  /// Appends the waits from the `from`-th on to `into`; false if some of them are not kept any more.
-  [[nodiscard]] bool since(std::uint64_t from, std::vector<IssuedWait>& into) const;
+  /// Appends the waits from the `from`-th on to `into`; the number of the first of them, which is above `from` where
+  /// some are not kept any more.
+  [[nodiscard]] std::uint64_t since(std::uint64_t from, std::vector<IssuedWait>& into) const;
 
  private:
   mutable std::mutex mutex_;

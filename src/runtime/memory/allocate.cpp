@@ -1,17 +1,19 @@
 #include "runtime/core/host_span.hpp"
 #include "runtime/memory/allocator_state.hpp"
 
-#include <climits>
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace headroom::detail {
 namespace {
-constexpr int kScanAll = INT_MAX;
+constexpr auto kAny = [](const BlockPool::Block&) { return true; };
 }  // namespace
 
 Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stream, bool must) {
   const Tag tag = tag_of(request.category, request.state);
   Lock lock(mutex);
+  if (!asking.empty()) expect_not_asked();
   expect_stream(stream);
   note_waits();
   if (pending_first != kNoIndex) sweep_pending(kSweep);
@@ -27,7 +29,7 @@ Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stre
     }
     if (block != BlockPool::kNone) arena(request.region).pool.take(block, attempt.bytes, index);
   } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
+    restore(attempt);
     allocations.remove(index);
     throw;
   }
@@ -38,7 +40,7 @@ Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stre
   Allocation& allocation = allocations[index];
   allocation.block = block;
   if (block != BlockPool::kNone) allocation.offset = arena(request.region).pool[block].offset;
-  begin_live(index);
+  begin_live(index, attempt.rung);
   return hand_out(index, address(allocation));
 }
 
@@ -54,84 +56,113 @@ Buffer AllocatorState::hand_out(std::uint32_t index, std::byte* data) {
 
 /// A free block that the stream may use from here on, in the order that costs least; kNone where all of it cannot help.
 BlockPool::Index AllocatorState::place(Lock& lock, Attempt& attempt) {
-  bool retried = false;
   for (;;) {
     arena(attempt.region).pool.prepare();
-    BlockPool::Index block = find_ready(attempt);
-    if (block == BlockPool::kNone && sweep_all()) block = find_ready(attempt);  // they may have coalesced
-    if (block == BlockPool::kNone) block = grow(attempt, false);
-    if (block == BlockPool::kNone) {
-      block = find_any(attempt);
-      if (block != BlockPool::kNone) {
-        order_after(arena(attempt.region).pool[block].uses, attempt.stream);
-        ++stats.waited_reuse;
-      }
-    }
-    if (block == BlockPool::kNone) block = grow(attempt, true);
-    if (block != BlockPool::kNone) {
-      const BlockPool::Block& found = arena(attempt.region).pool[block];
-      if (found.state == BlockPool::State::pending) finish_free(found.owner, backend.now_ns());
-      return block;
-    }
-    if (!fits_after_waiting(attempt)) break;
-    if (!std::exchange(retried, true)) ++stats.num_alloc_retries;
-    if (!wait_for_oldest(lock, attempt.region) && !return_pages(lock, attempt, missing_bytes(attempt))) break;
+    const BlockPool::Index block = search(attempt);
+    if (block != BlockPool::kNone) return block;
+    if (!climb(lock, attempt)) break;
   }
   restore(attempt);
   return BlockPool::kNone;
 }
 
-BlockPool::Index AllocatorState::find_ready(const Attempt& attempt) const {
-  const BlockPool& pool = arena(attempt.region).pool;
+BlockPool::Index AllocatorState::search(Attempt& attempt) {
   const auto ready = [&](const BlockPool::Block& block) { return ordered(block.uses, attempt.stream.id()); };
-  const BlockPool::Index found = pool.find(attempt.bytes, ready);
-  // Rather look at every block than take pages that are not needed.
-  return found != BlockPool::kNone ? found : pool.find(attempt.bytes, ready, kScanAll);
+  const BlockPool::Run run = arena(attempt.region).pool.find(attempt.bytes, ready);
+  if (run) return claim(attempt, run, Rung::ready);
+  const bool limited = attempt.region == Region::transients && stats.soft_limit_bytes > 0;
+  BlockPool::Index block = grow(attempt, limited ? stats.soft_limit_bytes : SIZE_MAX, false);
+  if (block == BlockPool::kNone) block = wait_for_block(attempt);
+  if (block == BlockPool::kNone && limited) block = grow(attempt, SIZE_MAX, false);
+  return block != BlockPool::kNone ? block : grow(attempt, SIZE_MAX, true);
 }
 
-BlockPool::Index AllocatorState::find_any(const Attempt& attempt) const {
-  return arena(attempt.region)
-      .pool.find(
-          attempt.bytes, [](const BlockPool::Block&) { return true; }, kScanAll);
+BlockPool::Index AllocatorState::wait_for_block(Attempt& attempt) {
+  const BlockPool& pool = arena(attempt.region).pool;
+  const BlockPool::Run run = pool.find(attempt.bytes, kAny);
+  if (!run) return BlockPool::kNone;
+  order_after(pool, run, attempt.stream);
+  ++stats.waited_reuse;
+  return claim(attempt, run, Rung::waited);
+}
+
+/// One free block, made of the run.
+BlockPool::Index AllocatorState::claim(Attempt& attempt, const BlockPool::Run& run, Rung rung) {
+  attempt.rung = std::max(attempt.rung, rung);
+  BlockPool& pool = arena(attempt.region).pool;
+  end_frees(pool, run);
+  return pool.join(run);
+}
+
+bool AllocatorState::climb(Lock& lock, Attempt& attempt) {
+  if (attempt.asked < callbacks.size() && attempt.bytes <= limit_bytes) {
+    ask_callback(lock, attempt);
+    return true;
+  }
+  if (!fits_after_returning(attempt)) return false;
+  if (!std::exchange(attempt.retried, true)) ++stats.num_alloc_retries;
+  const std::size_t missing = missing_bytes(attempt);
+  return return_pages(attempt, missing) || wait_for_pages(lock, attempt, missing);
+}
+
+namespace {
+/// Says which threads are within a callback. Made and ended with the mutex held.
+class Asking {
+ public:
+  explicit Asking(std::vector<std::thread::id>& threads) : threads_(threads) {
+    threads_.push_back(std::this_thread::get_id());
+  }
+  ~Asking() { threads_.erase(std::ranges::find(threads_, std::this_thread::get_id())); }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+
+ private:
+  std::vector<std::thread::id>& threads_;
+};
+}  // namespace
+
+void AllocatorState::ask_callback(Lock& lock, Attempt& attempt) {
+  const PressureCallback callback = callbacks[attempt.asked++];
+  const Asking guard(asking);
+  const Window window(*this, lock, AllocatorEvent::Kind::callback);
+  if (callback(attempt.bytes)) attempt.rung = std::max(attempt.rung, Rung::callback);
+}
+
+void AllocatorState::expect_not_asked() const {
+  if (std::ranges::find(asking, std::this_thread::get_id()) == asking.end()) return;
+  throw std::logic_error("CachingAllocator: a pressure callback may free buffers, not allocate them");
+}
+
+void AllocatorState::order_after(const BlockPool& pool, const BlockPool::Run& run, StreamRef stream) {
+  for (BlockPool::Index i = run.first;; i = pool[i].after) {
+    order_after(pool[i].uses, stream);
+    if (i == run.last) break;
+  }
 }
 
 void AllocatorState::order_after(const DependencySet& uses, StreamRef stream) {
   const auto wait = [&](StreamId id, Ticket ticket) {
-    if (id == stream.id() || ticket == 0 || backend.knows(stream.id(), id) >= ticket) return;
-    stream.wait(StreamRef(&backend, id), ticket);
+    if (id == stream.id() || ticket == 0 || comes_after(stream.id(), id, ticket)) return;
+    auto& waited = stats.waited;
+    auto pair = std::ranges::find_if(
+        waited, [&](const WaitedReuse& each) { return each.consumer == stream.id() && each.producer == id; });
+    if (pair == waited.end()) pair = waited.insert(waited.end(), WaitedReuse{stream.id(), id, 0});
+    stream.wait(StreamRef(&backend, id), reachable(id, ticket));
+    ++pair->count;
+    log_waits(AllocatorEvent::kOwnWait);
   };
   for (const StreamUse& use : uses.uses()) wait(use.stream, use.ticket);
   for (StreamId id = 0; uses.collapsed() && id < streams.size(); ++id) wait(id, streams[id].ceiling);
-  if (backend.waits().count() != waits_seen) log_waits(AllocatorEvent::kOwnWait);
-}
-
-/// Blocks for the oldest pending free of the region; false if there is none.
-bool AllocatorState::wait_for_oldest(Lock& lock, Region region) {
-  std::uint32_t index = pending_first;
-  while (index != kNoIndex && (allocations[index].region != region || allocations[index].slot)) {
-    index = allocations[index].pending_after;
-  }
-  if (index == kNoIndex) return false;
-  const std::uint64_t id = allocations[index].id;
-  const DependencySet uses = allocations[index].uses;
-  wait_on_host(lock, uses);
-  complete_after_wait(index, id);
-  return true;
-}
-
-/// The mutex was released: another thread may have ended that free, and may have begun another.
-void AllocatorState::complete_after_wait(std::uint32_t allocation, std::uint64_t id) {
-  const Allocation& a = allocations[allocation];
-  if (a.state == Allocation::State::pending && a.id == id) complete(allocation, DependencySet{});
 }
 
 /// Releases the mutex: deferred work that runs meanwhile may free buffers. Rethrows the error of that work.
 void AllocatorState::wait_on_host(Lock& lock, const DependencySet& uses) {
-  ++stats.host_waits;
-  std::vector<StreamUse> waits(uses.uses().begin(), uses.uses().end());
+  std::vector<StreamUse> waits;
+  for (const StreamUse& use : uses.uses()) waits.push_back({use.stream, reachable(use.stream, use.ticket)});
   for (StreamId id = 0; uses.collapsed() && id < streams.size(); ++id) {
-    if (streams[id].ceiling > 0) waits.push_back({id, streams[id].ceiling});
+    if (streams[id].ceiling > 0) waits.push_back({id, reachable(id, streams[id].ceiling)});
   }
+  ++stats.host_waits;
   const Window window(*this, lock, AllocatorEvent::Kind::host_wait);
   const HostSpanTimer span(device, HostCause::allocator);
   for (const StreamUse& use : waits) backend.synchronize(use.stream, use.ticket);

@@ -9,7 +9,7 @@ using detail::AllocatorState;
 CachingAllocator::CachingAllocator(const Device& device, const AllocatorOptions& options)
     : state_(std::make_shared<AllocatorState>(device, options)) {}
 
-CachingAllocator::~CachingAllocator() = default;
+CachingAllocator::~CachingAllocator() { state_->end(); }
 
 Buffer CachingAllocator::allocate(const AllocationRequest& request, StreamRef stream) {
   return state_->allocate(request, stream, true);
@@ -25,6 +25,16 @@ void CachingAllocator::commit_slots(std::size_t bytes) { state_->commit_slots(by
 Buffer CachingAllocator::allocate_slot(std::size_t offset_bytes, const AllocationRequest& request, StreamRef stream) {
   return state_->allocate_slot(offset_bytes, request, stream);
 }
+
+std::byte* CachingAllocator::detach(Buffer&& buffer) { return state_->detach(buffer); }
+void CachingAllocator::free(std::byte* detached) { state_->free(detached); }
+
+void CachingAllocator::add_pressure_callback(PressureCallback callback) {
+  const AllocatorState::Lock lock(state_->mutex);
+  state_->callbacks.push_back(std::move(callback));
+}
+
+void CachingAllocator::trim() { state_->trim(); }
 
 MemoryStatistics CachingAllocator::statistics() const { return state_->statistics(); }
 void CachingAllocator::reset_peak() { state_->reset_peak(); }

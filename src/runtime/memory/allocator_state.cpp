@@ -23,6 +23,7 @@ AllocatorState::AllocatorState(const Device& on, const AllocatorOptions& options
     }
     throw;
   }
+  fresh_waits.reserve(WaitLog::kKept);
 }
 
 AllocatorState::~AllocatorState() {
@@ -47,23 +48,36 @@ void AllocatorState::expect_stream(StreamRef stream) {
                            backend.name());
   }
   if (streams.size() <= stream.id()) streams.resize(stream.id() + std::size_t{1});
-  streams[stream.id()].seen = true;
+  StreamRecord& known_stream = streams[stream.id()];
+  if (known_stream.issued == nullptr) known_stream.issued = &backend.issued_counter(stream.id());
 }
 
 bool AllocatorState::ordered_after_others(const DependencySet& uses, StreamId stream) const {
   for (const StreamUse& use : uses.uses()) {
-    if (use.stream != stream && backend.knows(stream, use.stream) < use.ticket) return false;
+    if (use.stream != stream && !comes_after(stream, use.stream, use.ticket)) return false;
   }
   if (!uses.collapsed()) return true;
   for (StreamId id = 0; id < streams.size(); ++id) {
-    if (id != stream && streams[id].ceiling > 0 && backend.knows(stream, id) < streams[id].ceiling) return false;
+    if (id != stream && streams[id].ceiling > 0 && !comes_after(stream, id, streams[id].ceiling)) return false;
   }
   return true;
+}
+
+/// What a stream comes after never falls, and rises only with another wait.
+bool AllocatorState::comes_after(StreamId stream, StreamId producer, Ticket ticket) const {
+  if (stream >= kKnown || producer >= kKnown) return backend.knows(stream, producer) >= ticket;
+  Known& entry = known_order[stream][producer];
+  if (entry.ticket >= ticket) return true;
+  if (entry.waits == waits_seen) return false;
+  entry.waits = waits_seen;
+  entry.ticket = backend.knows(stream, producer);
+  return entry.ticket >= ticket;
 }
 
 std::uint32_t AllocatorState::add_allocation(const AllocationRequest& request, std::size_t bytes, Tag tag,
                                              Region region, StreamRef stream) {
   const std::uint32_t name = log.intern(request.name);
+  peaks.prepare(std::size_t{allocations.size()} + views.size() + 1);
   const std::uint32_t index = allocations.add();
   Allocation& allocation = allocations[index];
   allocation.bytes = bytes;
@@ -77,7 +91,7 @@ std::uint32_t AllocatorState::add_allocation(const AllocationRequest& request, s
   return index;
 }
 
-void AllocatorState::begin_live(std::uint32_t index) {
+void AllocatorState::begin_live(std::uint32_t index, Rung rung) {
   Allocation& allocation = allocations[index];
   allocation.state = Allocation::State::live;
   allocation.id = next_id++;
@@ -89,8 +103,10 @@ void AllocatorState::begin_live(std::uint32_t index) {
   increase(stats.requested_bytes, allocation.requested_bytes);
   increase(stats.regions[static_cast<std::size_t>(allocation.region)].allocated_bytes, allocation.bytes);
   stats.tag_bytes[static_cast<std::size_t>(allocation.tag)] += allocation.bytes;
-  AllocatorEvent& event = record(AllocatorEvent::Kind::alloc, allocation, backend.now_ns());
-  event.ticket = backend.issued(allocation.stream);
+  ++stats.rungs[static_cast<std::size_t>(rung)];
+  AllocatorEvent& event = record(AllocatorEvent::Kind::alloc, allocation, now());
+  event.ticket = streams[allocation.stream].issued->load(std::memory_order_acquire);
+  event.flags |= static_cast<std::uint8_t>(static_cast<unsigned>(rung) << AllocatorEvent::kRungShift);
   allocation.event = event.number;
   if (highest) peaks.reach(allocation.event, stats.allocated_bytes.current, stats.tag_bytes);
 }
@@ -102,7 +118,7 @@ std::byte* AllocatorState::address(const Allocation& allocation) const noexcept 
 AllocatorEvent& AllocatorState::record(AllocatorEvent::Kind kind) {
   AllocatorEvent& event = log.append();
   event.kind = kind;
-  event.time_ns = backend.now_ns();
+  event.time_ns = now();
   event.flags = inside();
   return event;
 }
@@ -131,6 +147,7 @@ void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std:
     increase(stats.reserved_bytes, bytes);
     increase(of_region, bytes);
     ++stats.num_device_alloc;
+    if (region == Region::transients) step_reserved = std::max(step_reserved, of_region.current);
   } else {
     decrease(stats.reserved_bytes, bytes);
     decrease(of_region, bytes);
@@ -145,9 +162,8 @@ void AllocatorState::note_mapping(AllocatorEvent::Kind kind, Region region, std:
 
 void AllocatorState::log_waits(std::uint8_t flags) {
   fresh_waits.clear();
-  const bool whole = backend.waits().since(waits_seen, fresh_waits);
-  waits_seen = backend.waits().count();
-  if (!whole) record(AllocatorEvent::Kind::wait);
+  const std::uint64_t first = backend.waits().since(waits_seen, fresh_waits);
+  if (first != waits_seen) record(AllocatorEvent::Kind::wait);
   for (const IssuedWait& wait : fresh_waits) {
     AllocatorEvent& event = record(AllocatorEvent::Kind::wait);
     event.stream = wait.consumer;
@@ -156,6 +172,7 @@ void AllocatorState::log_waits(std::uint8_t flags) {
     event.bytes = wait.ticket;
     event.flags |= flags;
   }
+  waits_seen = first + fresh_waits.size();
 }
 
 void AllocatorState::log_uses(const Allocation& allocation, const DependencySet& uses, std::int64_t now_ns) {
@@ -188,7 +205,9 @@ void AllocatorState::list_peak() {
 void AllocatorState::mark_step(std::int64_t step) {
   const Lock lock(mutex);
   note_waits();
-  static_cast<void>(sweep_all());
+  sweep_next = pending_first;
+  sweep_pending(SIZE_MAX);
+  learn_step();
   AllocatorEvent& event = record(AllocatorEvent::Kind::step);
   event.allocation = static_cast<std::uint64_t>(step);
   event.name = log.intern("step");
@@ -218,6 +237,7 @@ MemoryStatistics AllocatorState::statistics() const {
   for (const Arena& each : arenas) {
     result.largest_free_block = std::max(result.largest_free_block, each.pool.largest_free_bytes());
   }
+  for (int r = 0; r < kRegionCount; ++r) result.releasable_bytes += seen_bytes(static_cast<Region>(r));
   return result;
 }
 

@@ -10,7 +10,10 @@
 #include "runtime/memory/record_table.hpp"
 #include "runtime/memory/slot_area.hpp"
 
+#include <atomic>
 #include <mutex>
+#include <thread>
+#include <unordered_map>
 
 namespace headroom::detail {
 
@@ -54,6 +57,14 @@ struct Arena {
   BlockPool pool;
 };
 
+/// A pointer that detach() gave out; kept after its free, until its address is given out again, to name a second one.
+struct Detached {
+  std::uint32_t allocation = kNoIndex;
+  std::uint64_t id = 0;
+  std::uint32_t name = 0;
+  bool freed = false;
+};
+
 /// What one attempt to place a request has learnt and done.
 struct Attempt {
   struct Returned {
@@ -63,6 +74,9 @@ struct Attempt {
   std::size_t bytes;  ///< Whole granules.
   StreamRef stream;
   Region region;
+  Rung rung = Rung::ready;  ///< The highest that it took so far.
+  std::size_t asked = 0;    ///< Pressure callbacks.
+  bool retried = false;
   bool device_full = false;        ///< The device refused pages below the limit.
   std::size_t returned_bytes = 0;  ///< Given back to the device since, and not taken again.
   std::vector<Returned> returned = {};
@@ -99,14 +113,25 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   /// frees are completed.)
   [[nodiscard]] std::uint64_t hash() const;
 
+  // pointers.cpp
+  [[nodiscard]] std::byte* detach(Buffer& buffer);
+  void free(std::byte* pointer);
+  [[nodiscard]] std::string stranger_text(const std::byte* pointer) const;
+  void end() noexcept;  ///< The CachingAllocator is gone: frees what is detached; buffers keep their storage.
+  void expect_running(const char* member) const;
+
   // allocate.cpp: the ladder.
   [[nodiscard]] BlockPool::Index place(Lock& lock, Attempt& attempt);
-  [[nodiscard]] BlockPool::Index find_ready(const Attempt& attempt) const;
-  [[nodiscard]] BlockPool::Index find_any(const Attempt& attempt) const;
+  [[nodiscard]] BlockPool::Index search(Attempt& attempt);
+  [[nodiscard]] BlockPool::Index wait_for_block(Attempt& attempt);
+  [[nodiscard]] BlockPool::Index claim(Attempt& attempt, const BlockPool::Run& run, Rung rung);
+  /// One step up the ladder; false where it ends.
+  [[nodiscard]] bool climb(Lock& lock, Attempt& attempt);
+  void ask_callback(Lock& lock, Attempt& attempt);
+  void expect_not_asked() const;
+  void order_after(const BlockPool& pool, const BlockPool::Run& run, StreamRef stream);
   void order_after(const DependencySet& uses, StreamRef stream);
-  [[nodiscard]] bool wait_for_oldest(Lock& lock, Region region);
   void wait_on_host(Lock& lock, const DependencySet& uses);
-  void complete_after_wait(std::uint32_t allocation, std::uint64_t id);
   [[nodiscard]] Buffer hand_out(std::uint32_t index, std::byte* data);
 
   // growth.cpp: pages.
@@ -114,14 +139,22 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   [[nodiscard]] const Arena& arena(Region region) const noexcept { return arenas[static_cast<std::size_t>(region)]; }
   [[nodiscard]] std::size_t headroom_bytes(const Attempt& attempt) const noexcept;
   [[nodiscard]] bool extend(Attempt& attempt, std::byte* at, std::size_t bytes);
-  [[nodiscard]] BlockPool::Index grow(Attempt& attempt, bool wait);
+  /// A block of new pages and of the run before them, if the region then has at most `ceiling` bytes reserved.
+  [[nodiscard]] BlockPool::Index grow(Attempt& attempt, std::size_t ceiling, bool wait);
   [[nodiscard]] std::size_t missing_bytes(const Attempt& attempt) const noexcept;
   [[nodiscard]] std::size_t returnable_bytes(const Attempt& attempt) const noexcept;
-  [[nodiscard]] bool fits_after_waiting(const Attempt& attempt) const noexcept;
-  /// One step towards `bytes` of whole free pages given back by the other regions; false if there are none.
-  [[nodiscard]] bool return_pages(Lock& lock, Attempt& attempt, std::size_t bytes);
-  void unmap(Region region, std::byte* at, std::size_t bytes, StreamId stream);
+  [[nodiscard]] bool fits_after_returning(const Attempt& attempt) const noexcept;
+  /// Up to `bytes` of whole free pages that the host has seen the last use of go back from the other regions; false if
+  /// there are none.
+  [[nodiscard]] bool return_pages(Attempt& attempt, std::size_t bytes);
+  [[nodiscard]] bool wait_for_pages(Lock& lock, Attempt& attempt, std::size_t bytes);
+  [[nodiscard]] bool host_saw(const DependencySet& uses) const;
+  /// Whole free pages at the region's end whose last use the host has seen.
+  [[nodiscard]] std::size_t seen_bytes(Region region) const;
+  void give_back(Region region, std::size_t bytes, StreamId stream);
   void restore(const Attempt& attempt);
+  void trim();
+  void learn_step();
 
   // slots.cpp
   [[nodiscard]] bool extend_slots(Lock& lock, Attempt& attempt, std::size_t wanted);
@@ -134,14 +167,15 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
 
   // release.cpp
   [[nodiscard]] DependencySet marks_of(const Allocation& allocation);
-  [[nodiscard]] Ticket mark_of(StreamId stream);
+  [[nodiscard]] Ticket mark_of(StreamId stream) noexcept;
+  [[nodiscard]] Ticket reachable(StreamId stream, Ticket ticket);
   Ticket raise_ceiling(StreamId stream, Ticket ticket) noexcept;
   /// Logs the end of its free and forgets it; its block, if any, is the caller's matter.
   void finish_free(std::uint32_t allocation, std::int64_t now_ns);
   /// The uses of a pending allocation are ordered, or over (`uses` empty): its block is free again.
   void complete(std::uint32_t allocation, const DependencySet& uses);
-  [[nodiscard]] bool sweep_all();
-  bool sweep_pending(std::size_t limit);  ///< True if it ended any.
+  void end_frees(const BlockPool& pool, const BlockPool::Run& run);
+  void sweep_pending(std::size_t limit);
   void link_pending(std::uint32_t allocation) noexcept;
   void unlink_pending(std::uint32_t allocation) noexcept;
 
@@ -154,10 +188,12 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
     return uses.empty() || ordered_after_others(uses, stream);
   }
   [[nodiscard]] bool ordered_after_others(const DependencySet& uses, StreamId stream) const;
+  [[nodiscard]] bool comes_after(StreamId stream, StreamId producer, Ticket ticket) const;
   [[nodiscard]] std::uint32_t add_allocation(const AllocationRequest& request, std::size_t bytes, Tag tag,
                                              Region region, StreamRef stream);
-  void begin_live(std::uint32_t index);  ///< Event and statistics of an allocation that has its place.
+  void begin_live(std::uint32_t index, Rung rung);  ///< Event and statistics of an allocation that has its place.
   [[nodiscard]] std::byte* address(const Allocation& allocation) const noexcept;
+  [[nodiscard]] std::int64_t now() noexcept { return last_ns = std::max(last_ns, backend.now_ns()); }
   /// Appends an event to the log, for the caller to complete.
   AllocatorEvent& record(AllocatorEvent::Kind kind);
   AllocatorEvent& record(AllocatorEvent::Kind kind, const Allocation& allocation, std::int64_t now_ns);
@@ -178,10 +214,16 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   void check_allocations() const;
   void check_blocks() const;
   void check_statistics() const;
+  void check_detached() const;
 
   struct StreamRecord {
-    Ticket ceiling = 0;  ///< The highest ticket that any free has named.
-    bool seen = false;
+    Ticket ceiling = 0;                           ///< The highest ticket that any free has named.
+    const std::atomic<Ticket>* issued = nullptr;  ///< Null: never named here.
+  };
+  /// The ticket that one stream was ordered after, when so many waits were issued. It never falls.
+  struct Known {
+    Ticket ticket = 0;
+    std::uint64_t waits = 0;
   };
   struct UnitMark {
     const char *phase, *operation;
@@ -201,6 +243,15 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   std::uint32_t pending_first = kNoIndex, pending_last = kNoIndex;  ///< Oldest first.
   std::uint32_t sweep_next = kNoIndex;
   std::vector<StreamRecord> streams;
+  static constexpr StreamId kKnown = 16;  ///< Streams with a lower id have their order cached.
+  mutable std::array<std::array<Known, kKnown>, kKnown> known_order{};
+  std::unordered_map<const std::byte*, Detached> detached;
+  std::vector<PressureCallback> callbacks;
+  std::vector<std::thread::id> asking;  ///< Threads within a callback.
+  int steps_marked = 0;
+  std::size_t step_reserved = 0;  ///< The most that the transients reserved in the steps that are learned from.
+  std::int64_t last_ns = 0;
+  bool ended = false;
   std::uint64_t next_id = 0;
   EventLog log;
   MemoryStatistics stats;

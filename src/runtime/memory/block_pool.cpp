@@ -62,20 +62,42 @@ BlockPool::Index BlockPool::absorb(Index left, Index right) noexcept {
   return left;
 }
 
-/// `index` is free and in no list; joins it with free neighbours and lists the result.
+bool BlockPool::coalesces(Index index) const noexcept {
+  const Block& block = blocks_[index];
+  return block.after != kNone && block.state == State::free && blocks_[block.after].state == State::free &&
+         block.uses.same_streams(blocks_[block.after].uses);
+}
+
+/// `index` is free and in no list; joins it with neighbours that coalesce and lists the result.
 BlockPool::Index BlockPool::coalesce(Index index) noexcept {
-  const Index after = blocks_[index].after;
-  if (after != kNone && blocks_[after].state == State::free) {
+  if (coalesces(index)) {
+    const Index after = blocks_[index].after;
     unlink(after);
     absorb(index, after);
   }
   const Index before = blocks_[index].before;
-  if (before != kNone && blocks_[before].state == State::free) {
+  if (before != kNone && coalesces(before)) {
     unlink(before);
     index = absorb(before, index);
   }
   link(index);
   return index;
+}
+
+BlockPool::Index BlockPool::join(const Run& run) noexcept {
+  const Index block = run.first;
+  if (block != run.last) {
+    const Index end = blocks_[run.last].after;
+    unlink(block);
+    while (blocks_[block].after != end) {
+      unlink(blocks_[block].after);
+      absorb(block, blocks_[block].after);
+    }
+    link(block);
+  }
+  blocks_[block].state = State::free;
+  blocks_[block].owner = kNone;
+  return block;
 }
 
 void BlockPool::take(Index index, std::size_t bytes, std::uint32_t owner) {
@@ -96,7 +118,6 @@ void BlockPool::take(Index index, std::size_t bytes, std::uint32_t owner) {
   }
   block.state = State::used;
   block.owner = owner;
-  block.uses.clear();
   if (rest != kNone) coalesce(rest);
 }
 
@@ -122,24 +143,17 @@ void BlockPool::complete(Index index, const DependencySet& uses) noexcept {
   coalesce(index);
 }
 
-BlockPool::Index BlockPool::grow(std::size_t bytes, bool join) {
-  if (join) {
-    unlink(last_);
-    blocks_[last_].bytes += bytes;
-    link(last_);
-  } else {
-    const Index index = make();
-    Block& block = blocks_[index];
-    block.offset = end_;
-    block.bytes = bytes;
-    block.state = State::free;
-    block.before = last_;
-    (last_ != kNone ? blocks_[last_].after : first_) = index;
-    last_ = index;
-    link(index);
-  }
+void BlockPool::grow(std::size_t bytes) {
+  const Index index = make();
+  Block& block = blocks_[index];
+  block.offset = end_;
+  block.bytes = bytes;
+  block.state = State::free;
+  block.before = last_;
+  (last_ != kNone ? blocks_[last_].after : first_) = index;
+  last_ = index;
   end_ += bytes;
-  return last_;
+  coalesce(index);
 }
 
 void BlockPool::shrink(std::size_t bytes) noexcept {
@@ -160,9 +174,10 @@ void BlockPool::shrink(std::size_t bytes) noexcept {
 }
 
 std::size_t BlockPool::largest_free_bytes() const noexcept {
-  std::size_t largest = 0;
+  std::size_t largest = 0, run = 0;
   for (Index i = first_; i != kNone; i = blocks_[i].after) {
-    if (blocks_[i].state == State::free) largest = std::max(largest, blocks_[i].bytes);
+    run = blocks_[i].state == State::free ? run + blocks_[i].bytes : 0;
+    largest = std::max(largest, run);
   }
   return largest;
 }
@@ -197,9 +212,7 @@ void BlockPool::check() const {
     require(block.bytes > 0 && block.bytes % kGranuleBytes == 0, "a block is not whole granules", at);
     require(block.before == before, "neighbours disagree", at);
     require((block.owner == kNone) == (block.state == State::free), "owner and state disagree", at);
-    if (block.state == State::free && before != kNone) {
-      require(blocks_[before].state != State::free, "two free neighbours", at);
-    }
+    require(before == kNone || !coalesces(before), "two free neighbours of the same streams", at);
     if (block.state != State::used) ++linked;
     at += block.bytes;
   }

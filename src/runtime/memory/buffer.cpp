@@ -12,12 +12,14 @@ namespace detail {
 
 void AllocatorState::record_use(std::uint32_t allocation, StreamRef stream) {
   const Lock lock(mutex);
+  expect_running("record_use");
   expect_stream(stream);
   allocations[allocation].uses.add(stream.id(), kUntilFreed);
 }
 
 void AllocatorState::last_use(std::uint32_t allocation, StreamRef stream, Ticket ticket) {
   const Lock lock(mutex);
+  expect_running("last_use");
   expect_stream(stream);
   if (ticket > stream.issued()) {
     throw std::logic_error(fmt::format("Buffer::last_use: ticket {} of stream {} was not issued yet; the last is {}",
@@ -28,13 +30,14 @@ void AllocatorState::last_use(std::uint32_t allocation, StreamRef stream, Ticket
 
 void AllocatorState::retag(std::uint32_t allocation, Tag tag, const StreamRef* stream) {
   const Lock lock(mutex);
+  expect_running("retag");
   Allocation& a = allocations[allocation];
   if (a.tag == tag) return;
   settle_peak();
   stats.tag_bytes[static_cast<std::size_t>(a.tag)] -= a.bytes;
   stats.tag_bytes[static_cast<std::size_t>(tag)] += a.bytes;
   a.tag = tag;
-  AllocatorEvent& event = record(AllocatorEvent::Kind::retag, a, backend.now_ns());
+  AllocatorEvent& event = record(AllocatorEvent::Kind::retag, a, now());
   if (stream == nullptr) return;
   event.stream = stream->id();
   event.ticket = stream->issued();
@@ -42,7 +45,9 @@ void AllocatorState::retag(std::uint32_t allocation, Tag tag, const StreamRef* s
 
 Buffer AllocatorState::view(const Buffer& of, std::size_t offset, std::size_t bytes, std::string_view name) {
   const Lock lock(mutex);
+  expect_running("view");
   const std::uint32_t id = log.intern(name);
+  peaks.prepare(std::size_t{allocations.size()} + views.size() + 1);
   settle_peak();
   const std::uint32_t index = views.add();
   Allocation& a = allocations[of.block_];
@@ -52,7 +57,7 @@ Buffer AllocatorState::view(const Buffer& of, std::size_t offset, std::size_t by
   view.bytes = bytes;
   view.name = id;
   ++a.shares;
-  AllocatorEvent& event = record(AllocatorEvent::Kind::view, a, backend.now_ns());
+  AllocatorEvent& event = record(AllocatorEvent::Kind::view, a, now());
   event.address += view.offset;
   event.bytes = event.requested_bytes = bytes;
   event.name = id;

@@ -52,6 +52,14 @@ class DependencySet {
     }
     return 0;
   }
+  /// True where both name the same streams, whatever the tickets.
+  [[nodiscard]] bool same_streams(const DependencySet& other) const noexcept {
+    if (size_ != other.size_ || collapsed_ != other.collapsed_) return false;
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (uses_[i].stream != other.uses_[i].stream) return false;
+    }
+    return true;
+  }
   friend bool operator==(const DependencySet& a, const DependencySet& b) noexcept;
 
  private:

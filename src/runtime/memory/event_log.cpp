@@ -4,14 +4,6 @@
 
 namespace headroom::detail {
 
-void EventLog::enter_chunk() {
-  const std::size_t chunk = position_ / kChunk;
-  if (chunk == chunks_.size()) {
-    chunks_.push_back(std::make_unique<AllocatorEvent[]>(std::min(kChunk, ring_ - chunk * kChunk)));
-  }
-  chunk_ = chunks_[chunk].get();
-}
-
 std::uint32_t EventLog::intern(std::string_view name) {
   const auto place = reinterpret_cast<std::uintptr_t>(name.data());
   Recent& recent = recent_[(place ^ (place >> 6U)) % recent_.size()];
@@ -19,8 +11,13 @@ std::uint32_t EventLog::intern(std::string_view name) {
   auto found = index_.find(name);
   if (found == index_.end()) {
     const auto id = static_cast<std::uint32_t>(names_.size());
-    names_.emplace_back(name);
     found = index_.emplace(std::string(name), id).first;
+    try {
+      names_.emplace_back(name);
+    } catch (...) {
+      index_.erase(found);
+      throw;
+    }
   }
   recent = {name.data(), found->second};
   return found->second;
@@ -30,10 +27,7 @@ std::vector<AllocatorEvent> EventLog::since(std::uint64_t number) const {
   std::vector<AllocatorEvent> result;
   number = std::max(number, dropped());
   if (number < count_) result.reserve(static_cast<std::size_t>(count_ - number));
-  for (; number < count_; ++number) {
-    const auto position = static_cast<std::size_t>(number % capacity_);
-    result.push_back(chunks_[position / kChunk][position % kChunk]);
-  }
+  for (; number < count_; ++number) result.push_back(events_[static_cast<std::size_t>(number % capacity_)]);
   return result;
 }
 

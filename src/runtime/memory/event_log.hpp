@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,17 +11,23 @@
 
 namespace headroom::detail {
 
-/// The last `capacity` events, numbered densely from 0, and the names they refer to. Memory is taken as it fills.
+/// The last `capacity` events, numbered densely from 0, and the names they refer to. Its memory is asked for at once,
+/// so that no event can fail, but touched only as it fills.
 class EventLog {
  public:
-  explicit EventLog(std::size_t capacity) : capacity_(capacity), ring_(capacity > 0 ? capacity : 1) {}
+  explicit EventLog(std::size_t capacity) : capacity_(capacity), ring_(capacity > 0 ? capacity : 1) {
+    events_.reserve(ring_);
+  }
 
   /// The next event, numbered, for the caller to fill in; valid until the next call.
-  [[nodiscard]] AllocatorEvent& append() {
-    if (position_ % kChunk == 0) enter_chunk();
-    AllocatorEvent& event = chunk_[position_ % kChunk];
+  [[nodiscard]] AllocatorEvent& append() noexcept {
+    if (events_.size() < ring_) {
+      events_.emplace_back();
+    } else {
+      events_[position_] = AllocatorEvent{};
+    }
+    AllocatorEvent& event = events_[position_];
     if (++position_ == ring_) position_ = 0;
-    event = AllocatorEvent{};
     event.number = count_++;
     return event;
   }
@@ -43,9 +48,6 @@ class EventLog {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
   };
-  static constexpr std::size_t kChunk = 4096;  ///< Events.
-  void enter_chunk();
-
   /// The id last found for a name at this address, if it still says the same: callers use few literals.
   struct Recent {
     const char* text = nullptr;
@@ -54,9 +56,8 @@ class EventLog {
 
   std::size_t capacity_, ring_;  ///< One event is kept where none is wanted, and never shown.
   std::uint64_t count_ = 0;
-  std::size_t position_ = 0;         ///< Where the next event goes.
-  AllocatorEvent* chunk_ = nullptr;  ///< That of position_.
-  std::vector<std::unique_ptr<AllocatorEvent[]>> chunks_;
+  std::size_t position_ = 0;  ///< Where the next event goes.
+  std::vector<AllocatorEvent> events_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> index_;
   std::array<Recent, 64> recent_{};

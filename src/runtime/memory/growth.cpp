@@ -23,25 +23,27 @@ bool AllocatorState::extend(Attempt& attempt, std::byte* at, std::size_t bytes) 
   return true;
 }
 
-/// A free block at the region's end, made of new pages and of a free last block where `attempt.stream` is ordered after
-/// its uses, or waits for them (`wait`). kNone where limit or device do not allow it.
-BlockPool::Index AllocatorState::grow(Attempt& attempt, bool wait) {
+/// The run is that of blocks whose uses `attempt.stream` is ordered after, or, with `wait`, will be.
+BlockPool::Index AllocatorState::grow(Attempt& attempt, std::size_t ceiling, bool wait) {
   Arena& at = arena(attempt.region);
-  const BlockPool::Index last = at.pool.last();
-  const bool last_free = last != BlockPool::kNone && at.pool[last].state == BlockPool::State::free;
-  const bool ready = last_free && ordered(at.pool[last].uses, attempt.stream.id());
-  if (wait && (!last_free || ready)) return BlockPool::kNone;
-  const bool join = ready || wait;
+  const auto fits = [&](const BlockPool::Block& block) { return wait || ordered(block.uses, attempt.stream.id()); };
+  const BlockPool::Run before = at.pool.last_run(fits);
   const std::size_t end = at.pool.end();
-  const std::size_t bytes = round_up(attempt.bytes - (join ? at.pool[last].bytes : 0), page_bytes);
-  if (bytes > capacity_bytes - end || !extend(attempt, at.base + end, bytes)) return BlockPool::kNone;
-  if (wait) {
-    order_after(at.pool[last].uses, attempt.stream);
+  const std::size_t bytes = round_up(attempt.bytes - before.bytes, page_bytes);
+  if (end > ceiling || bytes > ceiling - end || bytes > capacity_bytes - end) return BlockPool::kNone;
+  if (!extend(attempt, at.base + end, bytes)) return BlockPool::kNone;
+  if (wait && before) {
+    try {
+      order_after(at.pool, before, attempt.stream);
+    } catch (...) {
+      backend.decommit(at.base + end, bytes);
+      throw;
+    }
     ++stats.waited_reuse;
   }
-  const BlockPool::Index block = at.pool.grow(bytes, join);
+  at.pool.grow(bytes);
   note_mapping(AllocatorEvent::Kind::segment_map, attempt.region, at.base + end, bytes, attempt.stream.id());
-  return block;
+  return claim(attempt, at.pool.last_run(fits), wait && before ? Rung::waited : Rung::grown);
 }
 
 /// Pages short of what the region needs at its end once its pending frees are over; 0 if it needs none.
@@ -64,51 +66,81 @@ std::size_t AllocatorState::returnable_bytes(const Attempt& attempt) const noexc
   return bytes;
 }
 
-/// True where the request would be served if all frees that were requested were over: waiting is not in vain.
-bool AllocatorState::fits_after_waiting(const Attempt& attempt) const noexcept {
+/// True where the request would be served if the other regions gave back all that is free there, or will be.
+bool AllocatorState::fits_after_returning(const Attempt& attempt) const noexcept {
   const BlockPool& pool = arena(attempt.region).pool;
-  if (pool.longest_run_bytes() >= attempt.bytes) return true;
-  const std::size_t grown = round_up(attempt.bytes - pool.last_run_bytes(), page_bytes);
+  const std::size_t last = pool.last_run_bytes();
+  const std::size_t grown = last >= attempt.bytes ? 0 : round_up(attempt.bytes - last, page_bytes);
   return grown <= capacity_bytes - pool.end() && missing_bytes(attempt) <= returnable_bytes(attempt);
 }
 
-bool AllocatorState::return_pages(Lock& lock, Attempt& attempt, std::size_t bytes) {
-  bool any = false;
+bool AllocatorState::host_saw(const DependencySet& uses) const {
+  for (const StreamUse& use : uses.uses()) {
+    if (backend.seen(use.stream) < use.ticket) return false;
+  }
+  for (StreamId id = 0; uses.collapsed() && id < streams.size(); ++id) {
+    if (backend.seen(id) < streams[id].ceiling) return false;
+  }
+  return true;
+}
+
+std::size_t AllocatorState::seen_bytes(Region region) const {
+  const BlockPool& pool = arena(region).pool;
+  return round_down(pool.last_run([&](const BlockPool::Block& block) { return host_saw(block.uses); }).bytes,
+                    page_bytes);
+}
+
+bool AllocatorState::return_pages(Attempt& attempt, std::size_t bytes) {
+  std::size_t returned = 0;
+  for (int r = kRegionCount - 1; r >= 0 && returned < bytes; --r) {
+    const auto region = static_cast<Region>(r);
+    if (region == attempt.region) continue;
+    const std::size_t part = std::min(bytes - returned, seen_bytes(region));
+    if (part == 0) continue;
+    arena(region).pool.prepare();  // for restore()
+    attempt.returned.push_back({region, part});
+    give_back(region, part, attempt.stream.id());
+    attempt.returned_bytes += part;
+    returned += part;
+  }
+  if (returned > 0) attempt.rung = std::max(attempt.rung, Rung::returned);
+  return returned > 0;
+}
+
+/// Blocks until the uses of one block at a region's end are over: the last one that the host has not seen the end of.
+bool AllocatorState::wait_for_pages(Lock& lock, Attempt& attempt, std::size_t bytes) {
   for (int r = kRegionCount - 1; r >= 0 && bytes > 0; --r) {
     const auto region = static_cast<Region>(r);
     if (region == attempt.region) continue;
     BlockPool& pool = arena(region).pool;
-    const std::size_t part = std::min(bytes, round_down(pool.last_run_bytes(), page_bytes));
-    if (part == 0) continue;
-    const std::size_t cut = pool.end() - part;
-    for (BlockPool::Index i = pool.last(); i != BlockPool::kNone && pool[i].offset + pool[i].bytes > cut;
-         i = pool[i].before) {
-      if (pool[i].uses.empty()) continue;  // the host has seen their end, or there never were any
-      const DependencySet uses = pool[i].uses;
-      const bool pending = pool[i].state == BlockPool::State::pending;
-      const std::uint32_t owner = pool[i].owner;
-      const std::uint64_t id = pending ? allocations[owner].id : 0;
-      wait_on_host(lock, uses);
-      if (pending) {
-        complete_after_wait(owner, id);
-      } else if (pool[i].state == BlockPool::State::free && pool[i].uses == uses) {
-        pool.settle(i);
-      }
-      return true;  // the pool may have changed meanwhile: search again
+    const std::size_t cut = pool.end() - std::min(bytes, round_down(pool.last_run_bytes(), page_bytes));
+    BlockPool::Index i = pool.last();
+    while (i != BlockPool::kNone && pool[i].offset + pool[i].bytes > cut && host_saw(pool[i].uses)) i = pool[i].before;
+    if (i == BlockPool::kNone || pool[i].offset + pool[i].bytes <= cut) continue;
+    const DependencySet uses = pool[i].uses;
+    wait_on_host(lock, uses);
+    attempt.rung = Rung::host_waited;
+    // The mutex was released: another thread may have taken the block.
+    if (pool[i].state != BlockPool::State::used && pool[i].uses == uses) {
+      if (pool[i].state == BlockPool::State::pending) finish_free(pool[i].owner, now());
+      pool.settle(i);
     }
-    unmap(region, arena(region).base + cut, part, attempt.stream.id());
-    attempt.returned.push_back({region, part});
-    attempt.returned_bytes += part;
-    bytes -= part;
-    any = true;
+    return true;  // the pools may have changed meanwhile: search again
   }
-  return any;
+  return false;
 }
 
-void AllocatorState::unmap(Region region, std::byte* at, std::size_t bytes, StreamId stream) {
-  backend.decommit(at, bytes);
-  arena(region).pool.shrink(bytes);
-  note_mapping(AllocatorEvent::Kind::segment_unmap, region, at, bytes, stream);
+/// Unmaps the last `bytes` of the region, which seen_bytes() counts.
+void AllocatorState::give_back(Region region, std::size_t bytes, StreamId stream) {
+  Arena& from = arena(region);
+  const std::size_t cut = from.pool.end() - bytes;
+  const BlockPool::Run run =
+      from.pool.last_run([&](const BlockPool::Block& block) { return block.offset + block.bytes > cut; });
+  end_frees(from.pool, run);
+  from.pool.settle(from.pool.join(run));
+  backend.decommit(from.base + cut, bytes);
+  from.pool.shrink(bytes);
+  note_mapping(AllocatorEvent::Kind::segment_unmap, region, from.base + cut, bytes, stream);
 }
 
 /// Takes back what a failed attempt returned, as far as the device still has it.
@@ -118,10 +150,31 @@ void AllocatorState::restore(const Attempt& attempt) {
     const std::size_t end = at.pool.end();
     if (limit_bytes - stats.reserved_bytes.current < part->bytes) return;
     if (!backend.commit(at.base + end, part->bytes)) return;
-    const BlockPool::Index last = at.pool.last();
-    at.pool.grow(part->bytes, last != BlockPool::kNone && at.pool[last].state == BlockPool::State::free);
+    at.pool.grow(part->bytes);
     note_mapping(AllocatorEvent::Kind::segment_map, part->region, at.base + end, part->bytes, attempt.stream.id());
   }
+}
+
+void AllocatorState::trim() {
+  const Lock lock(mutex);
+  note_waits();
+  std::array<std::size_t, kRegionCount> bytes{};
+  std::size_t sum = 0;
+  for (std::size_t r = 0; r < bytes.size(); ++r) sum += bytes[r] = seen_bytes(static_cast<Region>(r));
+  record(AllocatorEvent::Kind::trim).bytes = sum;
+  for (std::size_t r = 0; r < bytes.size(); ++r) {
+    if (bytes[r] > 0) give_back(static_cast<Region>(r), bytes[r], 0);
+  }
+}
+
+/// A step begins. What the transients reserve in the second and third is what later ones are expected to need.
+void AllocatorState::learn_step() {
+  constexpr int kFirst = 2, kLast = 4;
+  if (steps_marked == kLast) return;
+  ++steps_marked;
+  const std::size_t reserved = arena(Region::transients).pool.end();
+  if (steps_marked == kFirst) step_reserved = reserved;
+  if (steps_marked == kLast) stats.soft_limit_bytes = step_reserved;
 }
 
 }  // namespace headroom::detail

@@ -27,6 +27,10 @@ class PeakRecorder {
 
   void reach(std::uint64_t event, std::size_t allocated_bytes, const TagBytes& tag_bytes) noexcept;
   [[nodiscard]] bool wants_list() const noexcept { return wants_list_; }
+  /// Room for a list of so many blocks, which then does not throw.
+  void prepare(std::size_t blocks) {
+    if (rows_.capacity() < blocks) rows_.reserve(2 * blocks);
+  }
   void begin_list();
   [[nodiscard]] PeakRow add(const Row& row);
   void freed(PeakRow row, std::uint64_t event) noexcept;

@@ -16,8 +16,11 @@ class RecordTable {
       unused_.pop_back();
       return index;
     }
+    if (items_.size() == items_.capacity()) {
+      unused_.reserve(2 * items_.size() + 16);
+      items_.reserve(2 * items_.size() + 16);
+    }
     items_.emplace_back();
-    if (unused_.capacity() < items_.capacity()) unused_.reserve(items_.capacity());
     return static_cast<std::uint32_t>(items_.size() - 1);
   }
   void remove(std::uint32_t index) noexcept {

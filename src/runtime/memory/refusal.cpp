@@ -34,6 +34,8 @@ void AllocatorState::refuse(const Attempt& attempt, const AllocationRequest& req
   details.pending_bytes = stats.pending_free_bytes.current;
   details.reserved_bytes = stats.reserved_bytes.current;
   details.limit_bytes = limit_bytes;
+  details.cached_bytes = stats.reserved_bytes.current - stats.active_bytes.current;
+  for (const auto& [name, figure] : external) details.external_bytes += figure.bytes;
   for (const Arena& each : arenas) {
     details.largest_free_block_bytes = std::max(details.largest_free_block_bytes, each.pool.largest_free_bytes());
   }

@@ -8,7 +8,7 @@ namespace headroom::detail {
 void AllocatorState::release(std::uint32_t allocation, std::uint32_t share) noexcept {
   const Lock lock(mutex);
   note_waits();
-  const std::int64_t now_ns = backend.now_ns();
+  const std::int64_t now_ns = now();
   settle_peak();
   Allocation& a = allocations[allocation];
   const bool last = --a.shares == 0;
@@ -56,21 +56,33 @@ DependencySet AllocatorState::marks_of(const Allocation& allocation) {
   }
   if (allocation.uses.collapsed()) {
     for (StreamId id = 0; id < streams.size(); ++id) {
-      if (streams[id].seen) static_cast<void>(mark_of(id));  // for the ceiling
+      if (streams[id].issued != nullptr) static_cast<void>(mark_of(id));  // for the ceiling
     }
     marks.collapse();
   }
   return marks;
 }
 
-Ticket AllocatorState::mark_of(StreamId stream) {
-  Ticket ticket = 0;
+/// Where the device cannot give a ticket now: the next one, which whoever waits for it can still make.
+Ticket AllocatorState::mark_of(StreamId stream) noexcept {
+  Ticket ticket = streams[stream].issued->load(std::memory_order_acquire);
   try {
     ticket = backend.mark(stream);
-  } catch (const std::logic_error&) {
-    ticket = backend.issued(stream);  // destroyed, hence drained: no later work to cover
+  } catch (const std::logic_error&) {  // destroyed, hence drained: no later work to cover
+  } catch (...) {
+    ++ticket;
   }
   return raise_ceiling(stream, ticket);
+}
+
+Ticket AllocatorState::reachable(StreamId stream, Ticket ticket) {
+  const Ticket issued = streams[stream].issued->load(std::memory_order_acquire);
+  if (ticket <= issued) return ticket;
+  try {
+    return backend.mark(stream);
+  } catch (const std::logic_error&) {
+    return issued;
+  }
 }
 
 Ticket AllocatorState::raise_ceiling(StreamId stream, Ticket ticket) noexcept {
@@ -98,29 +110,27 @@ void AllocatorState::complete(std::uint32_t allocation, const DependencySet& use
   } else {
     arena(a.region).pool.complete(a.block, uses);
   }
-  finish_free(allocation, backend.now_ns());
+  finish_free(allocation, now());
+}
+
+/// The frees of the run's pending blocks end; the caller makes the blocks free.
+void AllocatorState::end_frees(const BlockPool& pool, const BlockPool::Run& run) {
+  for (BlockPool::Index i = run.first;; i = pool[i].after) {
+    if (pool[i].state == BlockPool::State::pending) finish_free(pool[i].owner, now());
+    if (i == run.last) return;
+  }
 }
 
 /// Ends those frees, of at most `limit` looked at in turn, whose uses their own stream is ordered after by now.
-bool AllocatorState::sweep_pending(std::size_t limit) {
-  bool any = false;
+void AllocatorState::sweep_pending(std::size_t limit) {
   std::uint32_t index = sweep_next != kNoIndex ? sweep_next : pending_first;
   while (index != kNoIndex && limit-- > 0) {
     const Allocation& a = allocations[index];
     const std::uint32_t after = a.pending_after;
-    if (ordered(a.uses, a.stream)) {
-      complete(index, DependencySet(a.uses));
-      any = true;
-    }
+    if (ordered(a.uses, a.stream)) complete(index, DependencySet(a.uses));
     index = after;
   }
   sweep_next = index;
-  return any;
-}
-
-bool AllocatorState::sweep_all() {
-  sweep_next = pending_first;
-  return sweep_pending(SIZE_MAX);
 }
 
 void AllocatorState::link_pending(std::uint32_t allocation) noexcept {

@@ -3,6 +3,7 @@
 #include "runtime/memory/size_classes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -28,28 +29,29 @@ bool SlotArea::any_live() const noexcept {
 void SlotArea::occupy(std::size_t offset, std::size_t bytes, std::uint32_t allocation, std::uint32_t name) {
   const std::size_t begin = find(offset), count = overlapping(offset, bytes).size();
   const std::size_t end = offset + bytes;
-  std::vector<Range> fresh;
-  fresh.reserve(3);
+  std::array<Range, 3> fresh;
+  std::size_t made = 0;
   if (count > 0 && ranges_[begin].offset < offset) {
-    fresh.push_back(ranges_[begin]);
-    fresh.back().bytes = offset - fresh.back().offset;
+    fresh[made] = ranges_[begin];
+    fresh[made].bytes = offset - fresh[made].offset;
+    ++made;
   }
   Range live;
   live.offset = offset;
   live.bytes = bytes;
   live.allocation = allocation;
   live.name = name;
-  fresh.push_back(live);
+  for (std::size_t i = begin; i < begin + count; ++i) live.uses.merge(ranges_[i].uses);
+  fresh[made++] = live;
   if (count > 0 && ranges_[begin + count - 1].end() > end) {
     Range right = ranges_[begin + count - 1];
     right.bytes = right.end() - end;
     right.offset = end;
-    fresh.push_back(right);
+    fresh[made++] = right;
   }
-  ranges_.reserve(ranges_.size() + fresh.size());
   const auto at = ranges_.begin() + static_cast<std::ptrdiff_t>(begin);
   const auto next = ranges_.erase(at, at + static_cast<std::ptrdiff_t>(count));
-  ranges_.insert(next, fresh.begin(), fresh.end());
+  ranges_.insert(next, fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(made));
 }
 
 void SlotArea::release(std::size_t offset, const DependencySet& uses, bool pending) noexcept {

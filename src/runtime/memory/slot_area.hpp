@@ -18,7 +18,7 @@ class SlotArea {
 
   struct Range {
     std::size_t offset = 0, bytes = 0;
-    DependencySet uses;
+    DependencySet uses;                ///< Its last uses; of a live range: those before it was occupied.
     std::uint32_t allocation = kNone;  ///< Of a live or pending range.
     std::uint32_t name = 0;
     State state = State::live;
@@ -30,6 +30,10 @@ class SlotArea {
   [[nodiscard]] const Range& at(std::size_t offset) const noexcept { return ranges_[find(offset)]; }
   [[nodiscard]] bool any_live() const noexcept;
 
+  /// Makes room for one occupy(), which then does not throw.
+  void prepare() {
+    if (ranges_.capacity() - ranges_.size() < 2) ranges_.reserve(2 * ranges_.capacity() + 16);
+  }
   /// A live range, in place of those parts of ranges that are over and lie within it.
   void occupy(std::size_t offset, std::size_t bytes, std::uint32_t allocation, std::uint32_t name);
   /// The range that begins at `offset` is released.

@@ -9,6 +9,7 @@ namespace headroom::detail {
 
 void AllocatorState::commit_slots(std::size_t bytes) {
   Lock lock(mutex);
+  if (!asking.empty()) expect_not_asked();
   note_waits();
   if (slots.any_live()) throw std::logic_error("commit_slots: slots are live; free them first");
   Attempt attempt{bytes, StreamRef(&backend, 0), Region::communication};
@@ -20,7 +21,14 @@ void AllocatorState::commit_slots(std::size_t bytes) {
   if (bytes > capacity_bytes) refuse(attempt, request, AllocatorEvent::kSlot);
   const std::size_t wanted = round_up(bytes, page_bytes);
   attempt.bytes = wanted - std::min(wanted, slot_committed_bytes);
-  if (!extend_slots(lock, attempt, wanted)) {
+  bool extended = false;
+  try {
+    extended = extend_slots(lock, attempt, wanted);
+  } catch (...) {
+    restore(attempt);
+    throw;
+  }
+  if (!extended) {
     restore(attempt);
     refuse(attempt, request, AllocatorEvent::kSlot);
   }
@@ -43,9 +51,14 @@ bool AllocatorState::extend_slots(Lock& lock, Attempt& attempt, std::size_t want
       note_mapping(AllocatorEvent::Kind::segment_map, Region::communication, at, more, 0);
       return true;
     }
+    if (attempt.asked < callbacks.size() && wanted <= limit_bytes) {
+      ask_callback(lock, attempt);
+      continue;
+    }
     const std::size_t possible = headroom_bytes(attempt);
     const std::size_t missing = more > possible ? more - possible : 0;
-    if (missing == 0 || missing > returnable_bytes(attempt) || !return_pages(lock, attempt, missing)) return false;
+    if (missing == 0 || missing > returnable_bytes(attempt)) return false;
+    if (!return_pages(attempt, missing) && !wait_for_pages(lock, attempt, missing)) return false;
   }
   return true;
 }
@@ -56,8 +69,11 @@ void AllocatorState::forget_slots(Lock& lock) {
     const SlotArea::Range range = slots.ranges().front();
     if (range.state == SlotArea::State::live) throw std::logic_error("commit_slots: a slot was taken meanwhile");
     const std::uint64_t id = range.state == SlotArea::State::pending ? allocations[range.allocation].id : 0;
-    wait_on_host(lock, range.uses);
-    if (range.state == SlotArea::State::pending) complete_after_wait(range.allocation, id);
+    if (!host_saw(range.uses)) wait_on_host(lock, range.uses);
+    if (range.state == SlotArea::State::pending) {  // another thread may have ended that free, and begun another
+      const Allocation& a = allocations[range.allocation];
+      if (a.state == Allocation::State::pending && a.id == id) complete(range.allocation, DependencySet{});
+    }
     if (slots.ranges().empty()) return;
     const SlotArea::Range& now = slots.ranges().front();
     if (now.state == SlotArea::State::over && now.offset == range.offset) slots.forget_first();
@@ -78,6 +94,7 @@ namespace {
 Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest& request, StreamRef stream) {
   const Tag tag = tag_of(request.category, request.state);
   const Lock lock(mutex);
+  if (!asking.empty()) expect_not_asked();
   expect_stream(stream);
   note_waits();
   const std::string name(request.name);
@@ -93,6 +110,7 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
     }
   }
   sweep_pending(kSweep);
+  slots.prepare();
   const std::uint32_t index = add_allocation(request, bytes, tag, Region::communication, stream);
   for (const SlotArea::Range& range : slots.overlapping(offset, bytes)) {
     if (range.state == SlotArea::State::pending) complete(range.allocation, DependencySet(range.uses));
@@ -100,7 +118,7 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
   if (bytes > 0) slots.occupy(offset, bytes, index, allocations[index].name);
   allocations[index].slot = true;
   allocations[index].offset = offset;
-  begin_live(index);
+  begin_live(index, Rung::ready);
   return hand_out(index, slot_base + offset);
 }
 
