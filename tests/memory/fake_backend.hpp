@@ -26,13 +26,17 @@ class FakeBackend final : public detail::Backend {
   std::size_t fail_commit_from = SIZE_MAX;  ///< The n-th commit, from 0, and the later ones up to fail_commit_count.
   std::size_t fail_commit_count = SIZE_MAX;
   std::size_t commits = 0, synchronized = 0;
-  std::map<const std::byte*, std::size_t> committed;  ///< By page.
+  std::map<const std::byte*, std::size_t> committed;                                                   ///< By page.
+  std::size_t fail_mark_from = SIZE_MAX, fail_wait_from = SIZE_MAX, fail_synchronize_from = SIZE_MAX;  ///< And later.
+  std::size_t fail_reserve_at = SIZE_MAX;
+  std::size_t marks = 0, given_waits = 0, reserves = 0;
+  std::int64_t clock_step = 0;  ///< What the clock gains, or loses, when it is read.
   void set_now(std::int64_t now) { now_ = now; }
   void finish(StreamId stream) { streams_.at(stream).completed = streams_.at(stream).issued; }
 
   [[nodiscard]] DeviceKind kind() const noexcept override { return DeviceKind::host; }
   [[nodiscard]] std::string name() const override { return "fake"; }
-  [[nodiscard]] std::int64_t now_ns() const noexcept override { return now_; }
+  [[nodiscard]] std::int64_t now_ns() const noexcept override { return now_ += clock_step; }
   [[nodiscard]] Trace& trace() noexcept override { return trace_; }
 
   StreamId create_stream(const StreamOptions& /*options*/) override {
@@ -48,6 +52,7 @@ class FakeBackend final : public detail::Backend {
   Ticket enqueue(StreamId stream, Operation /*operation*/) override { return mark(stream); }
   Ticket mark(StreamId stream) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (marks++ >= fail_mark_from) throw std::runtime_error("an event that cannot be recorded");
     return issue(stream);
   }
   [[nodiscard]] Ticket issued(StreamId stream) const override {
@@ -69,14 +74,17 @@ class FakeBackend final : public detail::Backend {
   void wait(StreamId consumer, StreamId producer, Ticket ticket) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (ticket > streams_.at(producer).issued) throw std::logic_error("a ticket that was not issued");
+    if (given_waits++ >= fail_wait_from) throw std::runtime_error("a wait that cannot be enqueued");
     const std::vector<Ticket> learnt = row_at(producer, ticket);
-    const Ticket at = issue(consumer);
-    waits_.add({consumer, at, producer, ticket});
-    std::vector<Ticket> row = row_at(consumer, at);
+    std::vector<Ticket> row = row_at(consumer, streams_.at(consumer).issued);
     row.resize(streams_.size(), 0);
     for (std::size_t i = 0; i < learnt.size(); ++i) row[i] = std::max(row[i], learnt[i]);
     row[producer] = std::max(row[producer], ticket);
-    streams_[consumer].history.emplace_back(at, std::move(row));
+    auto& history = streams_[consumer].history;
+    if (history.size() == history.capacity()) history.reserve(2 * history.size() + 8);
+    const Ticket at = issue(consumer);
+    history.emplace_back(at, std::move(row));
+    waits_.add({consumer, at, producer, ticket});
   }
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -88,7 +96,7 @@ class FakeBackend final : public detail::Backend {
   [[nodiscard]] const detail::WaitLog& waits() const noexcept override { return waits_; }
   void synchronize(StreamId stream, Ticket ticket) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++synchronized;
+    if (synchronized++ >= fail_synchronize_from) throw std::runtime_error("work that failed");
     Queue& queue = streams_.at(stream);
     queue.completed = std::max(queue.completed, ticket);
     queue.seen = std::max(queue.seen, ticket);
@@ -104,18 +112,24 @@ class FakeBackend final : public detail::Backend {
   [[nodiscard]] MemoryInfo memory_info() const override { return {total_bytes_, total_bytes_}; }
   [[nodiscard]] std::byte* reserve(std::size_t bytes) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (reserves++ == fail_reserve_at) throw OutOfMemory("no addresses left", {});
     const std::uintptr_t base = next_;
     next_ += bytes + kPage;
     return reinterpret_cast<std::byte*>(base);
   }
-  void unreserve(std::byte* /*base*/, std::size_t /*bytes*/) noexcept override {}
+  void unreserve(std::byte* /*base*/, std::size_t /*bytes*/) noexcept override { --reserves; }
   [[nodiscard]] bool commit(std::byte* at, std::size_t bytes) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::size_t number = commits++;
     if (number >= fail_commit_from && number - fail_commit_from < fail_commit_count) return false;
     if (committed.size() * kPage + bytes > total_bytes_) return false;
-    for (std::size_t page = 0; page < bytes; page += kPage) {
-      if (!committed.emplace(at + page, kPage).second) std::terminate();
+    try {
+      std::map<const std::byte*, std::size_t> pages;
+      for (std::size_t page = 0; page < bytes; page += kPage) pages.emplace(at + page, kPage);
+      committed.merge(pages);
+      if (!pages.empty()) std::terminate();
+    } catch (const std::bad_alloc&) {
+      return false;
     }
     return true;
   }
@@ -149,7 +163,7 @@ class FakeBackend final : public detail::Backend {
   std::size_t total_bytes_;
   std::uintptr_t next_ = std::uintptr_t{1} << 32U;
   std::deque<Queue> streams_;  // so that counters stay where they are
-  std::int64_t now_ = 0;
+  mutable std::int64_t now_ = 0;
   Trace trace_;
   detail::WaitLog waits_;
 };

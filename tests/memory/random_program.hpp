@@ -11,6 +11,8 @@
 #include "fake_backend.hpp"
 #include "headroom/allocator.hpp"
 #include "headroom/timeline.hpp"
+#include "logged_blocks.hpp"
+#include "random_request.hpp"
 #include "runtime/memory/allocator_state.hpp"
 
 namespace headroom::test {
@@ -37,15 +39,6 @@ inline void expect_equal(const MemoryPeak& found, MemoryPeak expected) {
   ASSERT_EQ(blocks.size(), expected.blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(key(blocks[i]), key(expected.blocks[i])) << i;
 }
-
-struct ProgramOptions {
-  unsigned seed = 1;
-  int operations = 1000;
-  std::size_t streams = 3;
-  std::size_t limit_pages = 64, slot_pages = 16;
-  std::size_t event_capacity = 4096;
-  bool finish_at_random = false;  ///< Lets work complete meanwhile, which must change nothing.
-};
 
 /// A random program on an allocator, and beside it the naive model: who owns each granule, or who used it last. After
 /// each operation everything that the allocator says is compared with the model, and its events are folded.
@@ -105,7 +98,9 @@ class RandomProgram {
     if (choice < 32) return allocate();
     if (choice < 38) return allocate_slot();
     if (choice < 42) return wait();
-    if (choice < 46) return static_cast<void>(any_stream(random_).ref().enqueue({}));
+    if (choice < 44) return static_cast<void>(any_stream(random_).ref().enqueue({}));
+    if (choice == 44 && options_.host_waits) return any_stream(random_).ref().synchronize();
+    if (choice == 45 && options_.host_waits) return memory_.trim();
     if (choice == 46) return memory_.mark_step(static_cast<std::int64_t>(pick(100)));
     if (choice == 47) return memory_.mark_unit(3, "forward", "compute");
     if (choice == 48) return memory_.reset_peak();
@@ -119,19 +114,8 @@ class RandomProgram {
     free(index);
   }
 
-  AllocationRequest any_request() {
-    constexpr std::array kCategories{Category::parameter_shard, Category::activation, Category::workspace,
-                                     Category::other};
-    const std::size_t shape = pick(10);
-    std::size_t bytes = pick(6000);
-    if (shape == 0) bytes = pick(60'000);
-    if (shape == 1) bytes = pick(300'000);
-    if (shape == 2) bytes = pick(3);
-    return request(bytes, kCategories[pick(kCategories.size())], "r", static_cast<Region>(pick(kRegionCount)));
-  }
-
   void allocate() {
-    const AllocationRequest asked = any_request();
+    const AllocationRequest asked = any_request(random_);
     const Stream& stream = any_stream(random_);
     const std::uint64_t before = state_.hash();
     try {
@@ -238,12 +222,27 @@ class RandomProgram {
     std::swap(live_[index], live_.back());
     Live live = std::move(live_.back());
     live_.pop_back();
-    live.shares.clear();
+    end(live.shares);
     for (auto& [stream, ticket] : live.uses) {
       const bool named = ticket != 0 && ticket != std::numeric_limits<Ticket>::max();
       if (!named) ticket = fake_.backend->issued(stream);
     }
     for (std::size_t at = 0; at < live.bytes; at += kGranule) granules_[live.address + at] = {false, live.uses};
+  }
+
+  /// Now and then as a plain pointer, which cannot be freed twice.
+  void end(std::vector<Buffer>& shares) {
+    if (shares.size() > 1 || shares[0].bytes() == 0 || pick(6) != 0) return shares.clear();
+    std::byte* pointer = nullptr;
+    try {
+      pointer = memory_.detach(std::move(shares[0]));
+    } catch (const std::logic_error&) {  // a view that outlived its base
+      return shares.clear();
+    }
+    memory_.free(pointer);
+    const std::uint64_t before = state_.hash();
+    ASSERT_THROW(memory_.free(pointer), std::logic_error);
+    ASSERT_EQ(state_.hash(), before);
   }
 
   /// Whether the request would fit if all frees were over and all free pages were returned.
@@ -273,6 +272,7 @@ class RandomProgram {
     ASSERT_NO_THROW(memory_.check());
     for (const AllocatorEvent& event : state_.log.since(folded_)) {
       const MemoryInstant& now = timeline_.apply(event);
+      logged_.apply(event);
       std::size_t sum = 0;
       for (const std::size_t bytes : now.statistics.tag_bytes) sum += bytes;
       ASSERT_EQ(sum, now.allocated_bytes()) << "event " << event.number;
@@ -317,6 +317,7 @@ class RandomProgram {
 
   void compare_peak(const MemoryStatistics& s) {
     if (pick(16) != 0) return;
+    logged_.expect_those_of(state_);
     const MemoryPeak peak = memory_.peak();
     expect_equal(timeline_.peak(memory_.names()), peak);
     std::size_t own = 0, tagged = 0;
@@ -337,6 +338,7 @@ class RandomProgram {
   std::unordered_map<std::uintptr_t, Granule> granules_;
   std::vector<std::uintptr_t> addresses_;
   Timeline timeline_;
+  LoggedBlocks logged_;
   std::uint64_t folded_ = 0;
   int refusals_ = 0, slot_errors_ = 0;
 };

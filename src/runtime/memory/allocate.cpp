@@ -73,7 +73,6 @@ BlockPool::Index AllocatorState::search(Attempt& attempt) {
   const bool limited = attempt.region == Region::transients && stats.soft_limit_bytes > 0;
   BlockPool::Index block = grow(attempt, limited ? stats.soft_limit_bytes : SIZE_MAX, false);
   if (block == BlockPool::kNone) block = wait_for_block(attempt);
-  if (block == BlockPool::kNone && limited) block = grow(attempt, SIZE_MAX, false);
   return block != BlockPool::kNone ? block : grow(attempt, SIZE_MAX, true);
 }
 

@@ -29,10 +29,15 @@ AllocatorState::AllocatorState(const Device& on, const AllocatorOptions& options
 AllocatorState::~AllocatorState() {
   // Freed in stream order, the storage may still be in use; errors of that work belong to whoever synchronizes next.
   for (StreamId stream = 0; stream < streams.size(); ++stream) {
-    const Ticket last = streams[stream].ceiling;
+    if (streams[stream].ceiling == 0) continue;
+    Ticket last = streams[stream].issued->load(std::memory_order_acquire);
+    try {
+      last = reachable(stream, streams[stream].ceiling);
+    } catch (...) {  // no ticket for what others enqueued: what Headroom did is known
+    }
     HostWork work;
     work.poll = [this, stream, last] { return backend.complete(stream, last) ? Progress::done : Progress::blocked; };
-    if (last > 0 && !backend.complete(stream, last)) backend.host_wait(work);
+    if (!backend.complete(stream, last)) backend.host_wait(work);
   }
   for (const Arena& each : arenas) {
     if (each.pool.end() > 0) backend.decommit(each.base, each.pool.end());

@@ -215,6 +215,7 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   void check_blocks() const;
   void check_statistics() const;
   void check_detached() const;
+  [[nodiscard]] bool came_after(const DependencySet& uses, StreamId stream) const;
 
   struct StreamRecord {
     Ticket ceiling = 0;                           ///< The highest ticket that any free has named.

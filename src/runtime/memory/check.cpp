@@ -39,6 +39,7 @@ void AllocatorState::check() const {
   check_blocks();
   check_allocations();
   check_statistics();
+  check_detached();
 }
 
 /// Every used or pending block belongs to the allocation that says so.
@@ -55,6 +56,7 @@ void AllocatorState::check_blocks() const {
                   a.region == static_cast<Region>(r),
               "a block and its owner disagree");
       require(live || a.uses == pool[i].uses, "a pending block and its owner wait for different work");
+      require(!live || came_after(pool[i].uses, a.stream), "a block was handed out before its last use was ordered");
     }
   }
   for (const SlotArea::Range& range : slots.ranges()) {
@@ -64,6 +66,23 @@ void AllocatorState::check_blocks() const {
     require(a.slot && a.state == (live ? Allocation::State::live : Allocation::State::pending) &&
                 a.offset == range.offset && a.bytes == range.bytes && a.region == Region::communication,
             "a slot and its owner disagree");
+    require(!live || came_after(range.uses, a.stream), "a slot was handed out before its last use was ordered");
+  }
+}
+
+/// Whether work of the stream comes after the uses, or the host has seen their end. What a collapsed set meant when the
+/// block was handed out cannot be told later.
+bool AllocatorState::came_after(const DependencySet& uses, StreamId stream) const {
+  return uses.collapsed() || ordered(uses, stream) || host_saw(uses);
+}
+
+/// Every detached pointer that is not freed names a live allocation that begins there.
+void AllocatorState::check_detached() const {
+  for (const auto& [pointer, entry] : detached) {
+    if (entry.freed) continue;
+    const Allocation& a = allocations[entry.allocation];
+    require(a.state == Allocation::State::live && a.id == entry.id && address(a) == pointer && a.shares == 1,
+            "a detached pointer and its allocation disagree");
   }
 }
 
@@ -132,6 +151,17 @@ void AllocatorState::check_statistics() const {
   require(tags == stats.tag_bytes, "bytes by category do not sum to allocated_bytes");
   require(reserved <= limit_bytes, "reserved_bytes exceeds the limit");
   require(stats.active_bytes.current <= reserved, "active_bytes exceeds reserved_bytes");
+  std::uint64_t served = 0, waits = 0;
+  for (const std::uint64_t count : stats.rungs) served += count;
+  for (const WaitedReuse& pair : stats.waited) waits += pair.count;
+  require_equal(served, stats.allocation.allocated, "the sum of the rungs");
+  require_equal(served, next_id, "the number of allocations");
+  require(waits >= stats.waited_reuse, "waits for reuse are counted, but not by stream");
+  for (const RegionStatistics& region : stats.regions) {
+    for (const Metric& m : {region.allocated_bytes, region.reserved_bytes}) {
+      require(m.peak >= m.current && m.allocated - m.freed == m.current, "a region's peak or sums are wrong");
+    }
+  }
   for (const Metric& m : {stats.allocation, stats.allocated_bytes, stats.requested_bytes, stats.active,
                           stats.active_bytes, stats.reserved_bytes, stats.pending_free_bytes}) {
     require(m.peak >= m.current && m.allocated - m.freed == m.current, "a metric's peak or sums are wrong");
@@ -160,6 +190,13 @@ std::uint64_t AllocatorState::hash() const {
     mix(hash, views[i].bytes);
   }
   mix(hash, next_id);
+  std::uint64_t pointers = 0;  // in no order
+  for (const auto& [pointer, entry] : detached) {
+    std::uint64_t one = reinterpret_cast<std::uintptr_t>(pointer);
+    mix(one, entry.id * 2 + (entry.freed ? 1 : 0));
+    pointers += one;
+  }
+  mix(hash, pointers);
   return hash;
 }
 

@@ -26,13 +26,18 @@ bool AllocatorState::extend(Attempt& attempt, std::byte* at, std::size_t bytes) 
 /// The run is that of blocks whose uses `attempt.stream` is ordered after, or, with `wait`, will be.
 BlockPool::Index AllocatorState::grow(Attempt& attempt, std::size_t ceiling, bool wait) {
   Arena& at = arena(attempt.region);
-  const auto fits = [&](const BlockPool::Block& block) { return wait || ordered(block.uses, attempt.stream.id()); };
+  bool waits = false;
+  const auto fits = [&](const BlockPool::Block& block) {
+    const bool ready = ordered(block.uses, attempt.stream.id());
+    waits = waits || (wait && !ready);
+    return wait || ready;
+  };
   const BlockPool::Run before = at.pool.last_run(fits);
   const std::size_t end = at.pool.end();
   const std::size_t bytes = round_up(attempt.bytes - before.bytes, page_bytes);
   if (end > ceiling || bytes > ceiling - end || bytes > capacity_bytes - end) return BlockPool::kNone;
   if (!extend(attempt, at.base + end, bytes)) return BlockPool::kNone;
-  if (wait && before) {
+  if (waits) {
     try {
       order_after(at.pool, before, attempt.stream);
     } catch (...) {
@@ -43,7 +48,7 @@ BlockPool::Index AllocatorState::grow(Attempt& attempt, std::size_t ceiling, boo
   }
   at.pool.grow(bytes);
   note_mapping(AllocatorEvent::Kind::segment_map, attempt.region, at.base + end, bytes, attempt.stream.id());
-  return claim(attempt, at.pool.last_run(fits), wait && before ? Rung::waited : Rung::grown);
+  return claim(attempt, at.pool.last_run(fits), waits ? Rung::waited : Rung::grown);
 }
 
 /// Pages short of what the region needs at its end once its pending frees are over; 0 if it needs none.

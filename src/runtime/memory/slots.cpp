@@ -21,6 +21,7 @@ void AllocatorState::commit_slots(std::size_t bytes) {
   if (bytes > capacity_bytes) refuse(attempt, request, AllocatorEvent::kSlot);
   const std::size_t wanted = round_up(bytes, page_bytes);
   attempt.bytes = wanted - std::min(wanted, slot_committed_bytes);
+  forget_slots(lock);
   bool extended = false;
   try {
     extended = extend_slots(lock, attempt, wanted);
@@ -32,7 +33,6 @@ void AllocatorState::commit_slots(std::size_t bytes) {
     restore(attempt);
     refuse(attempt, request, AllocatorEvent::kSlot);
   }
-  forget_slots(lock);
   if (wanted < slot_committed_bytes) {
     const std::size_t rest = slot_committed_bytes - wanted;
     backend.decommit(slot_base + wanted, rest);
