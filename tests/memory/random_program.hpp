@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 #include <random>
-#include <tuple>
 #include <unordered_map>
 
+#include "equal_memory.hpp"
 #include "fake_backend.hpp"
 #include "headroom/allocator.hpp"
 #include "headroom/timeline.hpp"
@@ -16,29 +16,6 @@
 #include "runtime/memory/allocator_state.hpp"
 
 namespace headroom::test {
-
-/// As sets: an allocator lists blocks in the order of its records.
-inline void expect_equal(const MemoryPeak& found, MemoryPeak expected) {
-  EXPECT_EQ(found.event, expected.event);
-  EXPECT_EQ(found.step, expected.step);
-  EXPECT_EQ(found.allocated_bytes, expected.allocated_bytes);
-  EXPECT_EQ(found.tag_bytes, expected.tag_bytes);
-  EXPECT_EQ(found.unit, expected.unit);
-  EXPECT_EQ(found.phase, expected.phase);
-  EXPECT_EQ(found.operation, expected.operation);
-  const auto key = [](const LiveBlock& block) {
-    return std::tie(block.name, block.unit, block.tag, block.bytes, block.allocated_event, block.freed_event,
-                    block.shared);
-  };
-  std::vector<LiveBlock> blocks = found.blocks;
-  for (std::vector<LiveBlock>* list : {&blocks, &expected.blocks}) {
-    // Of two empty views of one storage, the log does not tell which one went.
-    std::erase_if(*list, [](const LiveBlock& block) { return block.shared && block.bytes == 0; });
-    std::ranges::sort(*list, {}, &LiveBlock::allocated_event);
-  }
-  ASSERT_EQ(blocks.size(), expected.blocks.size());
-  for (std::size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(key(blocks[i]), key(expected.blocks[i])) << i;
-}
 
 /// A random program on an allocator, and beside it the naive model: who owns each granule, or who used it last. After
 /// each operation everything that the allocator says is compared with the model, and its events are folded.
@@ -282,37 +259,13 @@ class RandomProgram {
       ++folded_;
     }
     const MemoryStatistics s = memory_.statistics();
-    compare_folded(s);
+    expect_equal(timeline_.now().statistics, s);
     ASSERT_EQ(fake_.backend->committed.size() * FakeBackend::kPage, s.reserved_bytes.current);
     TagBytes tags{};
     for (const Live& live : live_) tags[static_cast<std::size_t>(live.tag)] += live.bytes;
     ASSERT_EQ(tags, s.tag_bytes);
     ASSERT_EQ(s.allocation.current, live_.size());
     compare_peak(s);
-  }
-
-  /// The log alone tells what the allocator counts.
-  void compare_folded(const MemoryStatistics& s) {
-    const MemoryStatistics& folded = timeline_.now().statistics;
-    const auto equal = [](const Metric& a, const Metric& b) {
-      return a.peak == b.peak && a.current == b.current && a.allocated == b.allocated && a.freed == b.freed;
-    };
-    ASSERT_TRUE(equal(folded.allocation, s.allocation));
-    ASSERT_TRUE(equal(folded.allocated_bytes, s.allocated_bytes));
-    ASSERT_TRUE(equal(folded.requested_bytes, s.requested_bytes));
-    ASSERT_TRUE(equal(folded.active, s.active));
-    ASSERT_TRUE(equal(folded.active_bytes, s.active_bytes));
-    ASSERT_TRUE(equal(folded.reserved_bytes, s.reserved_bytes));
-    ASSERT_TRUE(equal(folded.pending_free_bytes, s.pending_free_bytes));
-    for (std::size_t i = 0; i < kRegionCount; ++i) {
-      ASSERT_TRUE(equal(folded.regions[i].allocated_bytes, s.regions[i].allocated_bytes)) << "region " << i;
-      ASSERT_TRUE(equal(folded.regions[i].reserved_bytes, s.regions[i].reserved_bytes)) << "region " << i;
-    }
-    ASSERT_EQ(folded.tag_bytes, s.tag_bytes);
-    ASSERT_EQ(folded.cached_bytes, s.cached_bytes);
-    ASSERT_EQ(folded.num_ooms, s.num_ooms);
-    ASSERT_EQ(folded.num_device_alloc, s.num_device_alloc);
-    ASSERT_EQ(folded.num_device_free, s.num_device_free);
   }
 
   void compare_peak(const MemoryStatistics& s) {
