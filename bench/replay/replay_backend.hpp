@@ -48,8 +48,12 @@ class ReplayBackend final : public detail::Backend {
   Ticket enqueue(StreamId stream, Operation /*operation*/) override { return mark(stream); }
   Ticket mark(StreamId stream) override { return streams_[stream].mark; }
   [[nodiscard]] Ticket issued(StreamId stream) const override { return streams_[stream].issued; }
-  [[nodiscard]] const std::atomic<Ticket>& issued_counter(StreamId stream) const { return streams_[stream].issued; }
-  [[nodiscard]] Ticket seen(StreamId stream) const { return stream < streams_.size() ? streams_[stream].seen : 0; }
+  [[nodiscard]] const std::atomic<Ticket>& issued_counter(StreamId stream) const override {
+    return streams_[stream].issued;
+  }
+  [[nodiscard]] Ticket seen(StreamId stream) const override {
+    return stream < streams_.size() ? streams_[stream].seen : 0;
+  }
   [[nodiscard]] bool complete(StreamId /*stream*/, Ticket /*ticket*/) const override { return true; }
   void wait(StreamId consumer, StreamId producer, Ticket ticket) override;
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const override;

@@ -2,7 +2,6 @@
 
 #include <headroom/events.hpp>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -38,10 +37,8 @@ class EventLog {
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return count_ > capacity_ ? count_ - capacity_ : 0; }
   [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-  /// Of memory taken for events.
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    return std::min(chunks_.size() * kChunk, ring_) * sizeof(AllocatorEvent);
-  }
+  /// Of memory touched for events.
+  [[nodiscard]] std::size_t bytes() const noexcept { return events_.size() * sizeof(AllocatorEvent); }
 
  private:
   struct Hash {
