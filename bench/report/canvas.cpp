@@ -129,7 +129,16 @@ void Canvas::ring(double x, double y, double radius, std::uint32_t color) {
 
 void Canvas::text(double x, double y, const std::string& words, const Font& font) {
   set_font(state_->cairo, font);
-  cairo_move_to(state_->cairo, x - shift_of(font.align) * advance(state_->cairo, words), y);
+  const double left = x - shift_of(font.align) * advance(state_->cairo, words);
+  if (font.halo) {
+    cairo_move_to(state_->cairo, left, y);
+    cairo_text_path(state_->cairo, words.c_str());
+    cairo_set_source_rgb(state_->cairo, 1, 1, 1);
+    cairo_set_line_width(state_->cairo, 5);
+    cairo_stroke(state_->cairo);
+    set_color(state_->cairo, font.color);
+  }
+  cairo_move_to(state_->cairo, left, y);
   cairo_show_text(state_->cairo, words.c_str());
 }
 

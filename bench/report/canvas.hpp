@@ -18,6 +18,7 @@ class Canvas {
     std::uint32_t color = 0x1d2329;
     Align align = Align::left;
     bool bold = false;
+    bool halo = false;  ///< White around it: over lines.
   };
   struct Box {
     double x = 0, y = 0, width = 0, height = 0;

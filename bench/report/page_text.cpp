@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
@@ -28,21 +29,18 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-/// "parameters of h.5 (current) and h.4 (next)" of the blocks whose tag is in [first, last]; many of a state are
-/// counted.
-std::string sets(const PageSource& source, const std::vector<LiveShare>& live, Tag first, Tag last, const char* what) {
+/// "parameters of h.5 (current) and h.4 (next)" of the blocks with one of `tags`; many of a state are counted.
+std::string sets(const PageSource& source, const std::vector<LiveShare>& live, std::initializer_list<Tag> tags,
+                 const char* what) {
   constexpr std::size_t kNamed = 3;
-  std::map<Tag, std::vector<std::string>> units;
-  for (const LiveShare& share : live)
-    if (share.tag >= first && share.tag <= last) units[share.tag].push_back(source.unit(share.block->unit));
   std::vector<std::string> parts;
-  for (const auto& entry : units) {
-    const std::string name = name_of(entry.first), state = " (" + name.substr(name.find('.') + 1) + ")";
-    if (entry.second.size() > kNamed) {
-      parts.push_back(std::to_string(entry.second.size()).append(" units").append(state));
-      continue;
-    }
-    for (const std::string& unit : entry.second) parts.push_back(unit + state);
+  for (const Tag tag : tags) {
+    std::vector<std::string> units;
+    for (const LiveShare& share : live)
+      if (share.tag == tag) units.push_back(source.unit(share.block->unit));
+    const std::string name = name_of(tag), state = " (" + name.substr(name.find('.') + 1) + ")";
+    if (units.size() > kNamed) units = {std::to_string(units.size()).append(" units")};
+    for (const std::string& unit : units) parts.push_back(unit + state);
   }
   return parts.empty() ? std::string() : std::string(what) + joined(parts);
 }
@@ -93,10 +91,14 @@ std::string peak_place(const PageSource& source, const StepDetail& detail) {
 
 std::string peak_sentence(const PageSource& source, const StepDetail& detail) {
   const std::vector<LiveShare> live = live_at(detail, detail.summary.peak_event);
-  const std::string parameters =
-      sets(source, live, Tag::parameter_full_gathering, Tag::parameter_full_releasing, "parameters of ");
-  const std::string gradients =
-      sets(source, live, Tag::gradient_full_computing, Tag::gradient_full_retained, "gradients of ");
+  const std::string parameters = sets(source, live,
+                                      {Tag::parameter_full_current, Tag::parameter_full_next,
+                                       Tag::parameter_full_gathering, Tag::parameter_full_retained},
+                                      "parameters of ");
+  const std::string gradients = sets(source, live,
+                                     {Tag::gradient_full_computing, Tag::gradient_full_awaiting_reduce,
+                                      Tag::gradient_full_reducing, Tag::gradient_full_retained},
+                                     "gradients of ");
   std::string text;
   if (!parameters.empty() && !gradients.empty()) {
     text = parameters + " stand beside " + gradients;
@@ -104,7 +106,7 @@ std::string peak_sentence(const PageSource& source, const StepDetail& detail) {
     text = parameters + gradients +
            (parameters.empty() ? " stand alone, without full parameters" : " stand alone, without full gradients");
   } else {
-    text = "no full parameters and no full gradients";
+    text = "no full parameters and no full gradients besides the shards";
   }
   return text + "; with " + rest(live);
 }

@@ -96,7 +96,7 @@ class Picture {
   void draw_axes() {
     constexpr double kMebi = 1048576.0, kKibi = 1024.0;
     const double unit = static_cast<double>(highest_) >= kMebi ? kMebi : kKibi;
-    const double step = round_step(static_cast<double>(highest_) / unit, 6);
+    const double step = round_step(static_cast<double>(highest_) / unit, 9);
     const Canvas::Font right{.align = Align::right}, centre{.align = Align::centre};
     for (double value = 0; value * unit <= 1.05 * static_cast<double>(highest_); value += step) {
       const double y = std::round(y_of(static_cast<std::size_t>(value * unit))) + 0.5;
@@ -159,8 +159,9 @@ class Picture {
     const bool is_statistic = high.allocated_bytes == detail_.summary.peak_allocated;
     const std::string words = (is_statistic ? "peak " : "highest in device time ") + bytes_text(high.allocated_bytes);
     const bool on_left = x > (kLeft + kRight) / 2;
-    canvas_.text(on_left ? x - 14 : x + 14, y - 10, words,
-                 {.size = 16, .color = 0x9a3409, .align = on_left ? Align::right : Align::left, .bold = true});
+    canvas_.text(
+        on_left ? x - 14 : x + 14, y - 10, words,
+        {.size = 16, .color = 0x9a3409, .align = on_left ? Align::right : Align::left, .bold = true, .halo = true});
   }
 
   void draw_lanes() {

@@ -106,7 +106,7 @@ function drawMarks() {
     const mark = group.append("g").attr("class", "peak").attr("data-bytes", model.allocated[peak]);
     mark.append("line").attr("x1", x).attr("x2", x).attr("y1", y).attr("y2", layout.bottom).attr("stroke", "#c2410c").attr("stroke-dasharray", "3,3");
     mark.append("circle").attr("cx", x).attr("cy", y).attr("r", 4.5).attr("fill", "#fff").attr("stroke", "#c2410c").attr("stroke-width", 2.2);
-    const words = `${isRunPeak() ? "peak" : state.clock === "issue" ? "peak of this step" : "highest in device time"} ${bytesText(model.allocated[peak])}`;
+    const words = `${isRunPeak() ? "peak" : state.clock === "issue" ? "peak of this step" : "highest in device time"} ${bytesText(model.allocated[peak])}${state.hidden.size > 0 ? `, shown ${bytesText(stackOf(peak))}` : ""}`;
     text(mark, x + (left ? -10 : 10), y - 8, words, {
       "text-anchor": left ? "end" : "start", "font-weight": 600, fill: "#9a3409", stroke: "#fff", "stroke-width": 3.5, "paint-order": "stroke",
     });

@@ -82,27 +82,31 @@ function drawRegions() {
   });
 }
 
-function table(title, heads, rows) {
+/** A titled table, its rows in `parts` tables side by side; returns all rows. */
+function table(title, heads, rows, parts) {
   const section = d3.select("#tables");
   section.append("h2").text(title);
-  const element = section.append("table");
-  element.append("thead").append("tr").selectAll("th").data(heads).enter().append("th").text((head) => head);
-  const lines = element.append("tbody").selectAll("tr").data(rows).enter().append("tr");
-  return lines;
+  const side = section.append("div").attr("class", "side"), length = Math.ceil(rows.length / parts);
+  for (let part = 0; part < parts; ++part) {
+    const element = side.append("div").append("table");
+    element.append("thead").append("tr").selectAll("th").data(heads).enter().append("th").attr("class", (head) => (head === "value" || head === "bytes" ? "number" : null)).text((head) => head);
+    element.append("tbody").selectAll("tr").data(rows.slice(part * length, (part + 1) * length)).enter().append("tr");
+  }
+  return side.selectAll("tbody tr");
 }
 
 function showTables() {
   const isBytes = (name) => /bytes|block|limit/.test(name) && !/num_|count/.test(name);
-  const lines = table("Statistics of the run", ["name", "value", "", "meaning"], report.statistics).attr("data-statistic", (row) => row.name).attr("data-value", (row) => row.value);
+  const lines = table("Statistics of the run", ["name", "value", "", "meaning"], report.statistics, 2).attr("data-statistic", (row) => row.name).attr("data-value", (row) => row.value);
   lines.append("td").append("code").text((row) => row.name);
   lines.append("td").attr("class", "number").text((row) => exact(row.value));
-  lines.append("td").attr("class", "number soft").text((row) => (isBytes(row.name) ? bytesText(row.value) : ""));
+  lines.append("td").attr("class", "number soft").text((row) => (isBytes(row.name) && row.value >= 1024 ? bytesText(row.value) : ""));
   lines.append("td").attr("class", "soft").text((row) => row.meaning);
   const external = report.notes.external ? Object.entries(JSON.parse(report.notes.external)).map(([name, { bytes, source }]) => ({ name, bytes, source })) : [];
   if (external.length === 0) return;
-  const rows = table("Bytes outside the allocator", ["name", "bytes", "", "source"], external).attr("data-external", (row) => row.name).attr("data-value", (row) => row.bytes);
+  const rows = table("Bytes outside the allocator", ["name", "bytes", "", "source"], external, 1).attr("data-external", (row) => row.name).attr("data-value", (row) => row.bytes);
   rows.append("td").append("code").text((row) => row.name);
   rows.append("td").attr("class", "number").text((row) => exact(row.bytes));
-  rows.append("td").attr("class", "number soft").text((row) => bytesText(row.bytes));
+  rows.append("td").attr("class", "number soft").text((row) => (row.bytes >= 1024 ? bytesText(row.bytes) : ""));
   rows.append("td").attr("class", "soft").text((row) => row.source);
 }
