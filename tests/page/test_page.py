@@ -43,9 +43,9 @@ def start_browser():
 
 def train(program, folder, prefetch):
     """A run's page, picture and report."""
-    page, picture, report = (folder / f"{prefetch}.{end}" for end in ("html", "png", "json"))
+    page, picture, report, events = (folder / f"{prefetch}.{end}" for end in ("html", "png", "json", "events"))
     subprocess.run([program, "train", *SHAPE, "--backward-prefetch", prefetch, "--report", page, "--png", picture,
-                    "--json", report], check=True, timeout=DEADLINE_SECONDS, stdout=subprocess.DEVNULL)
+                    "--json", report, "--events", events], check=True, timeout=DEADLINE_SECONDS, stdout=subprocess.DEVNULL)
     return page, picture, json.loads(report.read_text())
 
 
@@ -147,6 +147,7 @@ class Page(unittest.TestCase):
 
     def test_page_pre_holds_next_beside_current_and_gradients_and_post_does_not(self):
         """At the highest instant of each backward computation: whose parameters and gradients the page shows."""
+        held = {}  # (policy, unit): {state: bytes}
         for prefetch, states in (("pre", {"current", "next"}), ("post", {"current"})):
             self.open(prefetch)
             self.js("document.getElementById('step').value = 2;"
@@ -163,6 +164,12 @@ class Page(unittest.TestCase):
                 self.assertEqual(states, set(parameters), prefetch)
                 self.assertEqual(visit["unit"], parameters["current"])
                 self.assertIn(("gradient_full.computing", visit["unit"]), rows)
+                held[prefetch, visit["unit"]] = {
+                    row["category"].split(".")[1]: int(row["bytes"]) for row in self.shown("band")
+                    if row["category"].startswith("parameter_full")}
+        for unit in ("h.1", "h.0"):
+            pre, post = held["pre", unit], held["post", unit]
+            self.assertEqual(pre["next"], sum(pre.values()) - sum(post.values()), "what the next unit costs")
 
     def test_page_keys_zoom_hide_and_pin(self):
         self.open("pre")
@@ -191,6 +198,14 @@ class Page(unittest.TestCase):
         self.assertEqual([], re.findall(r"(?:src|href)\s*=\s*[\"']?https?:[^\"'\s>]*", text))
         self.assertEqual([], re.findall(r"@import|url\(\s*[\"']?https?:", text))
         self.assertIn("https://d3js.org", text)  # the header that d3's licence asks for
+
+    def test_inspect_makes_the_same_page_and_picture(self):
+        page, picture, _ = self.runs["pre"]
+        again, drawn = self.folder / "again.html", self.folder / "again.png"
+        subprocess.run([PROGRAM, "inspect", page.with_suffix(".events"), "--report", again, "--png", drawn], check=True,
+                       timeout=DEADLINE_SECONDS, stdout=subprocess.DEVNULL)
+        self.assertEqual(page.read_bytes(), again.read_bytes())
+        self.assertEqual(picture.read_bytes(), drawn.read_bytes())
 
     def test_picture_is_a_png_of_its_size(self):
         head = self.runs["pre"][1].read_bytes()[:24]

@@ -115,7 +115,7 @@ const zoomBy = (factor) => {
 function hover() {
   const [px, py] = d3.mouse(svg.node());
   if (px < scales.left || px > scales.right) { leave(); return; }
-  state.hover = model.at(scales.x.invert(px));
+  state.hover = instantAt(px);
   const inStack = py >= layout.top && py <= layout.bottom;
   state.lit = inStack && state.pinned === null ? bandAt(state.hover, scales.y.invert(py)) : null;
   moveCrosshair();

@@ -95,6 +95,13 @@ function peakInstant() {
   const { step } = model;
   return state.clock === "issue" ? model.at(step.peak.event) : model.peak;
 }
+/** What the pointer means: the peak near its mark; else, of the instants in its pixel, the highest. */
+function instantAt(px) {
+  if (Math.abs(px - scales.x(model.x[peakInstant()])) <= 4) return peakInstant();
+  const first = model.at(scales.x.invert(px - 0.5)), last = model.at(scales.x.invert(px + 0.5));
+  if (last - first <= 1) return model.at(scales.x.invert(px));
+  return first + d3.scan(model.allocated.slice(first, last + 1), (a, b) => b - a);
+}
 const isRunPeak = () => report.peak !== null && state.clock === "issue" && model.step.step === report.peak.step;
 
 function drawMarks() {
