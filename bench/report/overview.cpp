@@ -48,7 +48,6 @@ RunOverview overview(const PageSource& source) {
     }
     const MemoryInstant& memory = timeline.apply(event);
     StepSummary& step = run.steps.back();
-    if (event.kind == AllocatorEvent::Kind::peak_reset) run.peak = run.steps.size() - 1;
     if (event.number == step.begin_event || event.kind == AllocatorEvent::Kind::peak_reset ||
         memory.allocated_bytes() > step.peak_allocated) {
       step.peak_allocated = memory.allocated_bytes();
@@ -62,9 +61,9 @@ RunOverview overview(const PageSource& source) {
   };
   source.visit(visitor);
   add_device_times(source, run.steps);
-  for (std::size_t i = run.peak + 1; i < run.steps.size(); ++i) {
-    if (run.steps[i].peak_allocated > run.steps[run.peak].peak_allocated) run.peak = i;
-  }
+  run.peak = timeline.peak(source.names);
+  for (std::size_t i = 0; i < run.steps.size(); ++i)
+    if (run.steps[i].begin_event <= run.peak.event) run.peak_step = i;
   return run;
 }
 

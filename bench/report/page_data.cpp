@@ -1,7 +1,8 @@
 #include "report/page_data.hpp"
 
-#include "report/page_text.hpp"
 #include "report/palette.hpp"
+#include "report/peak_text.hpp"
+#include "report/statistic_meaning.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -133,21 +134,20 @@ Json detail_json(const StepDetail& detail) {
   return json;
 }
 
-Json peak_json(const PageSource& source, const StepDetail& detail) {
-  const StepSummary& step = detail.summary;
+Json peak_json(const PageSource& source, const RunOverview& run) {
+  if (run.steps.empty()) return nullptr;
   Json json{{"statistic", "allocated_bytes.all.peak"},
-            {"bytes", step.peak_allocated},
-            {"event", step.peak_event},
-            {"step", step.step},
-            {"place", peak_place(source, detail)},
-            {"sentence", peak_sentence(source, detail)},
+            {"bytes", run.peak.allocated_bytes},
+            {"event", run.peak.event},
+            {"step", run.steps[run.peak_step].step},
+            {"text", peak_text(run.peak, source.info.units)},
             {"blocks", Json::array()}};
-  for (const LiveShare& share : live_at(detail, step.peak_event)) {
-    const bool named = share.block->name < source.names.size();
-    json["blocks"].push_back({{"name", named ? source.names[share.block->name] : std::string()},
-                              {"unit", source.unit(share.block->unit)},
-                              {"category", name_of(share.tag)},
-                              {"bytes", share.block->bytes}});
+  for (const LiveBlock& block : run.peak.blocks) {
+    json["blocks"].push_back({{"name", block.name},
+                              {"unit", source.unit(block.unit)},
+                              {"category", name_of(block.tag)},
+                              {"bytes", block.bytes},
+                              {"storage", block.shared ? "shared" : "own"}});
   }
   return json;
 }
@@ -185,11 +185,8 @@ Json page_data(const PageSource& source, const RunOverview& run, const std::vect
   }
   json["overview"] = overview_json(run);
   json["steps"] = Json::array();
-  json["peak"] = nullptr;
-  for (const StepDetail& detail : details) {
-    json["steps"].push_back(detail_json(detail));
-    if (detail.summary.begin_event == run.steps[run.peak].begin_event) json["peak"] = peak_json(source, detail);
-  }
+  for (const StepDetail& detail : details) json["steps"].push_back(detail_json(detail));
+  json["peak"] = peak_json(source, run);
   json["operation_names"] = source.operation_names;
   return json;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 namespace headroom::bench {
@@ -25,14 +26,22 @@ std::string unit_text(int unit, const std::string& fallback, const std::vector<s
   return known ? names[static_cast<std::size_t>(unit)] : fallback;
 }
 
-/// "parameters of h.5 (current) and h.4 (next)", of the blocks whose tag begins so; empty where there are none.
+/// "parameters of h.5 (current) and h.4 (next)", of the blocks whose tag begins so; empty where there are none. More
+/// than three units of one state are counted: "8 units (retained)".
 std::string stand(const MemoryPeak& peak, const std::vector<std::string>& names, const char* what,
                   std::string_view family) {
+  constexpr std::size_t kNamed = 3;
+  std::map<Tag, std::size_t> count;
+  for (const LiveBlock& block : peak.blocks) count[block.tag] += block.shared ? 0 : 1;
   Texts units;
   for (const LiveBlock& block : peak.blocks) {
     const std::string_view tag = name_of(block.tag);
-    if (block.shared || !tag.starts_with(family)) continue;
-    units.push_back(fmt::format("{} ({})", unit_text(block.unit, block.name, names), tag.substr(family.size())));
+    if (block.shared || !tag.starts_with(family) || count[block.tag] == 0) continue;
+    const bool is_named = count[block.tag] <= kNamed;
+    const std::string unit =
+        is_named ? unit_text(block.unit, block.name, names) : fmt::format("{} units", count[block.tag]);
+    units.push_back(fmt::format("{} ({})", unit, tag.substr(family.size())));
+    if (!is_named) count[block.tag] = 0;
   }
   return units.empty() ? "" : fmt::format("{} of {}", what, joined(units));
 }

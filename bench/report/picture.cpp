@@ -3,8 +3,8 @@
 #include <headroom/error.hpp>
 
 #include "report/canvas.hpp"
-#include "report/page_text.hpp"
 #include "report/palette.hpp"
+#include "report/peak_text.hpp"
 #include "report/step_series.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -31,8 +31,8 @@ double round_step(double maximum, double count) {
 
 class Picture {
  public:
-  Picture(const PageSource& source, const StepDetail& detail)
-      : source_(source), detail_(detail), series_(step_series(detail, !detail.operations.empty())) {
+  Picture(const PageSource& source, const MemoryPeak& peak, const StepDetail& detail)
+      : source_(source), peak_(peak), detail_(detail), series_(step_series(detail, !detail.operations.empty())) {
     const auto lanes = static_cast<double>(series_.is_device_time ? source.streams.size() : 0);
     bottom_ = kHeight - 62 - (lanes > 0 ? lanes * kLane + 34 : 0);
     for (const StepInstant& instant : series_.instants)
@@ -59,10 +59,10 @@ class Picture {
   }
 
   void draw_titles() {
-    canvas_.text(kLeft, 38,
-                 fmt::format("Peak {} (allocated_bytes.all.peak)", bytes_text(detail_.summary.peak_allocated)),
+    canvas_.text(kLeft, 38, fmt::format("Peak {} (allocated_bytes.all.peak)", size_text(peak_.allocated_bytes)),
                  {.size = 23, .bold = true});
-    canvas_.text(kLeft, 64, peak_place(source_, detail_), {.size = 16, .color = kSoft});
+    canvas_.text(kLeft, 64, place_text(peak_.step, source_.unit(peak_.unit), peak_.phase, peak_.operation),
+                 {.size = 16, .color = kSoft});
   }
 
   [[nodiscard]] bool is_there(Tag tag) const {
@@ -156,8 +156,8 @@ class Picture {
     const double x = x_of(high.x), y = y_of(high.allocated_bytes + high.pending_bytes);
     canvas_.line({{x, y}, {x, bottom_}}, kPeak, 1.4, {4, 4});
     canvas_.ring(x, y, 6, kPeak);
-    const bool is_statistic = high.allocated_bytes == detail_.summary.peak_allocated;
-    const std::string words = (is_statistic ? "peak " : "highest in device time ") + bytes_text(high.allocated_bytes);
+    const bool is_statistic = high.allocated_bytes == peak_.allocated_bytes;
+    const std::string words = (is_statistic ? "peak " : "highest in device time ") + size_text(high.allocated_bytes);
     const bool on_left = x > (kLeft + kRight) / 2;
     canvas_.text(
         on_left ? x - 14 : x + 14, y - 10, words,
@@ -206,6 +206,7 @@ class Picture {
   }
 
   const PageSource& source_;
+  const MemoryPeak& peak_;
   const StepDetail& detail_;
   StepSeries series_;
   Canvas canvas_{static_cast<int>(kWidth), static_cast<int>(kHeight)};
@@ -219,10 +220,10 @@ std::string report_picture(const std::string& recording) {
   const PageSource source = open_recording(recording);
   const RunOverview run = overview(source);
   if (run.steps.empty()) throw InvalidInput("event file " + recording + ": expected events, found none");
-  RunOverview peak;
-  peak.steps.push_back(run.steps[run.peak]);
-  const std::vector<StepDetail> shown = details(source, peak, peak.steps.front().rows);
-  return Picture(source, shown.front()).draw();
+  RunOverview shown_run;
+  shown_run.steps.push_back(run.steps[run.peak_step]);
+  const std::vector<StepDetail> shown = details(source, shown_run, shown_run.steps.front().rows);
+  return Picture(source, run.peak, shown.front()).draw();
 }
 
 }  // namespace headroom::bench

@@ -16,11 +16,11 @@ using Kind = AllocatorEvent::Kind;
 
 /// The peak's step first, then from both ends inwards.
 std::vector<std::size_t> by_interest(const RunOverview& run) {
-  std::vector<std::size_t> order{run.peak};
+  std::vector<std::size_t> order{run.peak_step};
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     const std::size_t first = i / 2, last = run.steps.size() - 1 - i / 2;
     const std::size_t next = i % 2 == 0 ? first : last;
-    if (next != run.peak) order.push_back(next);
+    if (next != run.peak_step) order.push_back(next);
   }
   return order;
 }
@@ -30,7 +30,7 @@ std::vector<StepDetail> choose(const RunOverview& run, std::size_t rows) {
   std::set<std::size_t> chosen;
   std::size_t left = rows;
   for (const std::size_t index : by_interest(run)) {
-    if (run.steps[index].rows > left && index != run.peak) continue;
+    if (run.steps[index].rows > left && index != run.peak_step) continue;
     chosen.insert(index);
     left -= std::min(left, run.steps[index].rows);
   }
@@ -257,23 +257,6 @@ std::vector<StepDetail> details(const PageSource& source, const RunOverview& run
   source.visit(visitor);
   collector.finish();
   return all;
-}
-
-std::vector<LiveShare> live_at(const StepDetail& detail, std::uint64_t event) {
-  std::vector<LiveShare> live;
-  for (const PageBlock& block : detail.blocks) {
-    const BlockChange* last = nullptr;
-    for (const BlockChange& change : block.changes)
-      if (change.event <= event) last = &change;
-    if (last == nullptr || last->to != BlockChange::To::live) continue;
-    LiveShare share;
-    share.block = &block;
-    share.tag = last->tag;
-    live.push_back(share);
-  }
-  std::stable_sort(live.begin(), live.end(),
-                   [](const LiveShare& a, const LiveShare& b) { return a.block->bytes > b.block->bytes; });
-  return live;
 }
 
 }  // namespace headroom::bench

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <headroom/memory_statistics.hpp>
+
 #include "report/page_source.hpp"
 
 #include <cstdint>
@@ -19,10 +21,11 @@ struct StepSummary {
   std::size_t rows = 0;  ///< What showing it in full costs.
 };
 
-/// The whole run at a glance. `peak`: the index of the step with the peak, the first one where several are equal.
+/// The whole run at a glance.
 struct RunOverview {
   std::vector<StepSummary> steps;
-  std::size_t peak = 0;
+  MemoryPeak peak;
+  std::size_t peak_step = 0;  ///< Which of the steps has it.
 };
 
 /// What became of a block, and when: on the host, and on the device (where the operations that use it ran).
@@ -79,12 +82,5 @@ struct StepDetail {
 
 /// The steps to show in full, in order: the peak's, the first ones, the last ones, as many as `rows` allow.
 [[nodiscard]] std::vector<StepDetail> details(const PageSource& source, const RunOverview& run, std::size_t rows);
-
-/// The blocks that were allocated after `event`, largest first.
-struct LiveShare {
-  const PageBlock* block = nullptr;
-  Tag tag = Tag::other;
-};
-[[nodiscard]] std::vector<LiveShare> live_at(const StepDetail& detail, std::uint64_t event);
 
 }  // namespace headroom::bench

@@ -107,7 +107,7 @@ class Page(unittest.TestCase):
         peak = self.open("pre")["memory"]["peak"]
         text = self.find("#peak").text
         self.assertEqual(str(peak["allocated"]), self.find("#peak").get_attribute("data-bytes"))
-        for part in ("allocated_bytes.all.peak", f"step {peak['step']}", f"{peak['phase']} of {peak['unit']}"):
+        for part in ("allocated_bytes.all.peak", f"step {peak['step']}", f"of {peak['unit']}", peak["phase"], f"event {peak['event']}"):
             self.assertIn(part, text)
 
     def test_page_clock_toggled_shows_device_time_and_back(self):

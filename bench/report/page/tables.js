@@ -23,7 +23,7 @@ function showHeader() {
   if (!peak) { d3.select("#peak").attr("hidden", ""); return; }
   const words = d3.select("#peak").attr("data-bytes", peak.bytes).attr("title", `${exact(peak.bytes)} bytes at event ${exact(peak.event)}`);
   words.append("strong").text(`Peak ${bytesText(peak.bytes)}`);
-  words.append("span").text(` (${peak.statistic}) at ${peak.place}: ${peak.sentence}.`);
+  words.append("span").text(` (${peak.statistic})${peak.text.replace(/^peak \S+ \S+/, "")}.`);
 }
 
 /** Peak bytes of every step; only where there are several. */
