@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 namespace headroom::bench {
 namespace {
@@ -61,13 +62,12 @@ Json blocks_json(const StepDetail& detail) {
 
 /// `tag`: live with this one; -1: free requested; -2: free completed.
 Json changes_json(const StepDetail& detail, std::int64_t origin_ns) {
-  Json json = columns({"block", "event", "host", "device", "tag"});
+  Json json = columns({"block", "event", "host", "tag"});
   for (std::size_t i = 0; i < detail.blocks.size(); ++i) {
     for (const BlockChange& change : detail.blocks[i].changes) {
       json["block"].push_back(i);
       json["event"].push_back(change.event);
       json["host"].push_back(change.host_ns - origin_ns);
-      json["device"].push_back(change.device_ns - origin_ns);
       const bool live = change.to == BlockChange::To::live;
       json["tag"].push_back(live ? static_cast<int>(change.tag) : -static_cast<int>(change.to));
     }
@@ -75,10 +75,25 @@ Json changes_json(const StepDetail& detail, std::int64_t origin_ns) {
   return json;
 }
 
+/// In device time; a block's one after the other.
+Json device_spans_json(const StepDetail& detail, std::int64_t origin_ns) {
+  std::unordered_map<std::uint64_t, std::size_t> blocks;
+  for (std::size_t i = 0; i < detail.blocks.size(); ++i) blocks[detail.blocks[i].allocation] = i;
+  Json json = columns({"block", "tag", "begin", "end"});
+  for (const BufferSpan& span : detail.device_spans) {
+    json["block"].push_back(blocks.at(span.allocation));
+    json["tag"].push_back(static_cast<int>(span.tag));
+    json["begin"].push_back(span.begin_ns - origin_ns);
+    json["end"].push_back(span.end_ns - origin_ns);
+  }
+  return json;
+}
+
 Json operations_json(const StepDetail& detail, std::int64_t origin_ns) {
   Json json = columns({"stream", "name", "unit", "wait", "issued", "start", "end"});
   for (const RecordedOperation& record : detail.operations) {
-    if (record.kind == OperationRecord::Kind::skipped) continue;
+    const bool is_seen = record.kind == OperationRecord::Kind::work || record.end_ns > record.start_ns;
+    if (record.kind == OperationRecord::Kind::skipped || !is_seen) continue;
     const bool wait = record.kind == OperationRecord::Kind::wait;
     json["stream"].push_back(record.stream);
     json["name"].push_back(record.name);
@@ -104,6 +119,7 @@ Json detail_json(const StepDetail& detail) {
             {"peak", {{"event", step.peak_event}, {"bytes", step.peak_allocated}}}};
   json["blocks"] = blocks_json(detail);
   json["changes"] = changes_json(detail, origin);
+  json["device_spans"] = device_spans_json(detail, origin);
   json["reserved"] = columns({"event", "host", "region", "bytes"});
   for (const ReservedChange& change : detail.reserved) {
     json["reserved"]["event"].push_back(change.event);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <headroom/memory_statistics.hpp>
+#include <headroom/buffer_spans.hpp>
 
 #include "report/page_source.hpp"
 
@@ -28,22 +28,22 @@ struct RunOverview {
   std::size_t peak_step = 0;  ///< Which of the steps has it.
 };
 
-/// What became of a block, and when: on the host, and on the device (where the operations that use it ran).
+/// What became of a block, in issue order.
 struct BlockChange {
   enum class To : std::uint8_t { live, pending, gone };
   std::uint64_t event = 0;
-  std::int64_t host_ns = 0, device_ns = 0;
+  std::int64_t host_ns = 0;
   To to = To::live;
   Tag tag = Tag::other;
 };
 
 struct PageBlock {
-  std::uint64_t allocation = 0, address = 0;
+  std::uint64_t allocation = 0;
   std::uint32_t name = 0;
   int unit = -1;
   Region region = Region::transients;
   std::size_t bytes = 0, requested_bytes = 0;
-  std::vector<BlockChange> changes;  ///< In order, on both clocks.
+  std::vector<BlockChange> changes;  ///< The first one: what it was as the step began, or its alloc.
 };
 
 struct ReservedChange {
@@ -70,12 +70,15 @@ struct UnitMark {
 struct StepDetail {
   StepSummary summary;
   std::uint64_t begin_event = 0, end_event = 0;
-  std::vector<PageBlock> blocks;         ///< That lived in it, on either clock.
+  std::vector<PageBlock> blocks;         ///< That lived in it.
+  std::vector<BufferSpan> device_spans;  ///< Of these blocks, in device time. Empty without operations.
   std::vector<ReservedChange> reserved;  ///< The first ones, one a region: as it began.
   std::vector<ViewChange> views;         ///< Empty where there is no view.
   std::vector<UnitMark> marks;
   std::vector<RecordedOperation> operations;
   std::vector<HostSpan> host_spans;
+  std::vector<LiveBuffer> live;        ///< As it began; only while it is read, as are
+  std::vector<AllocatorEvent> events;  ///< its events.
 };
 
 [[nodiscard]] RunOverview overview(const PageSource& source);

@@ -7,16 +7,14 @@
 namespace headroom::bench {
 namespace {
 
-using To = BlockChange::To;
-
-/// One thing that happens: a block changes, or a region's reserved bytes do.
+/// One thing that happens: bytes come or go, or what is reserved changes.
 struct Item {
   double x = 0;
   std::uint64_t event = 0;
-  const PageBlock* block = nullptr;
-  const BlockChange* from = nullptr;  ///< What the block was until now; none: nothing.
-  const BlockChange* change = nullptr;
-  const ReservedChange* reserved = nullptr;
+  std::size_t bytes = 0;
+  Tag tag = Tag::other;
+  enum class What : std::uint8_t { leaves, comes, stops_pending, pends, reserved } what = What::comes;
+  Region region = Region::transients;
 };
 
 class Folder {
@@ -49,45 +47,69 @@ class Folder {
   }
 
   void collect() {
-    for (const PageBlock& block : detail_.blocks) {
-      const BlockChange* from = nullptr;
-      for (const BlockChange& change : block.changes) {
-        Item item;
-        item.x = position(change.event, change.device_ns);
-        item.event = change.event;
-        item.block = &block;
-        item.from = std::exchange(from, &change);
-        item.change = &change;
-        const bool is_past = series_.is_device_time ? item.x > series_.end : item.x >= series_.end;
-        if (!is_past) items_.push_back(item);
-      }
-    }
+    series_.is_device_time ? collect_spans() : collect_changes();
     for (const ReservedChange& change : detail_.reserved) {
       Item item;
       item.x = std::min(position(change.event, change.host_ns), series_.end);
       item.event = change.event;
-      item.reserved = &change;
+      item.bytes = change.bytes;
+      item.what = Item::What::reserved;
+      item.region = change.region;
       items_.push_back(item);
     }
     std::stable_sort(items_.begin(), items_.end(),
                      [](const Item& a, const Item& b) { return a.x != b.x ? a.x < b.x : a.event < b.event; });
   }
 
-  void apply(const Item& item) {
-    if (item.reserved != nullptr) {
-      reserved_[static_cast<std::size_t>(item.reserved->region)] = item.reserved->bytes;
-      return;
+  void collect_spans() {
+    for (const BufferSpan& span : detail_.device_spans) {
+      add_item(position(0, span.begin_ns), 0, span.bytes, span.tag, Item::What::comes);
+      add_item(position(0, span.end_ns), 0, span.bytes, span.tag, Item::What::leaves);
     }
-    if (item.from != nullptr) add(*item.from, item.block->bytes, false);
-    add(*item.change, item.block->bytes, true);
   }
 
-  void add(const BlockChange& change, std::size_t bytes, bool more) {
-    const auto count = [bytes, more](std::size_t& sum) { sum = more ? sum + bytes : sum - bytes; };
-    if (change.to == To::pending && !series_.is_device_time) count(now_.pending_bytes);
-    if (change.to != To::live) return;
-    count(now_.tag_bytes[static_cast<std::size_t>(change.tag)]);
-    count(now_.allocated_bytes);
+  void collect_changes() {
+    using To = BlockChange::To;
+    for (const PageBlock& block : detail_.blocks) {
+      const BlockChange* from = nullptr;
+      for (const BlockChange& change : block.changes) {
+        const double x = position(change.event, 0);
+        if (from != nullptr && from->to != To::gone)
+          add_item(x, change.event, block.bytes, from->tag,
+                   from->to == To::live ? Item::What::leaves : Item::What::stops_pending);
+        if (change.to != To::gone)
+          add_item(x, change.event, block.bytes, change.tag,
+                   change.to == To::live ? Item::What::comes : Item::What::pends);
+        from = &change;
+      }
+    }
+  }
+
+  void add_item(double x, std::uint64_t event, std::size_t bytes, Tag tag, Item::What what) {
+    Item item;
+    item.x = x;
+    item.event = event;
+    item.bytes = bytes;
+    item.tag = tag;
+    item.what = what;
+    if (x <= series_.end) items_.push_back(item);
+  }
+
+  void apply(const Item& item) {
+    std::size_t& tag = now_.tag_bytes[static_cast<std::size_t>(item.tag)];
+    switch (item.what) {
+      case Item::What::comes:
+        tag += item.bytes;
+        now_.allocated_bytes += item.bytes;
+        break;
+      case Item::What::leaves:
+        tag -= item.bytes;
+        now_.allocated_bytes -= item.bytes;
+        break;
+      case Item::What::pends: now_.pending_bytes += item.bytes; break;
+      case Item::What::stops_pending: now_.pending_bytes -= item.bytes; break;
+      case Item::What::reserved: reserved_[static_cast<std::size_t>(item.region)] = item.bytes; break;
+    }
   }
 
   void push(double x) {

@@ -18,30 +18,29 @@ class StepModel {
     this.#fold();
   }
 
-  /** Where on this clock change `i` of the blocks takes effect; before the step is at its begin. */
-  #position(i) {
-    const { event, device } = this.step.changes;
-    return Math.max(this.range[0], this.clock === "issue" ? event[i] : deviceMs(this.step, device[i]));
-  }
-
+  /** What happens, in order: a block turns `to` a tag, PENDING or GONE; or a region's reserved bytes change. */
   #order() {
-    const { changes, reserved } = this.step, items = [];
-    for (let i = 0; i < changes.block.length; ++i) {
-      const x = this.#position(i);
-      const past = this.clock === "issue" ? x >= this.range[1] : x > this.range[1];
-      if (past || (this.clock === "device" && changes.tag[i] === GONE)) continue;
-      items.push({ x, event: changes.event[i], change: i });
+    const { changes, device_spans: spans, reserved } = this.step, [begin, end] = this.range, items = [];
+    if (this.clock === "issue") {
+      for (let i = 0; i < changes.block.length; ++i)
+        items.push({ x: changes.event[i], event: changes.event[i], block: changes.block[i], to: changes.tag[i] });
+    } else {
+      for (let i = 0; i < spans.block.length; ++i) {
+        items.push({ x: deviceMs(this.step, spans.begin[i]), event: 0, block: spans.block[i], to: spans.tag[i] });
+        const goes_on = spans.block[i + 1] === spans.block[i] && spans.begin[i + 1] === spans.end[i];
+        if (!goes_on) items.push({ x: deviceMs(this.step, spans.end[i]), event: 0, block: spans.block[i], to: GONE });
+      }
     }
     for (let i = 0; i < reserved.event.length; ++i) {
-      const x = this.clock === "issue" ? reserved.event[i] : deviceMs(this.step, reserved.host[i]);
-      items.push({ x: Math.min(Math.max(x, this.range[0]), this.range[1]), event: reserved.event[i], reserved: i });
+      const x = this.clock === "issue" ? reserved.event[i] : Math.min(end, deviceMs(this.step, reserved.host[i]));
+      items.push({ x, event: reserved.event[i], reserved: i });
     }
-    items.sort((a, b) => a.x - b.x || a.event - b.event);
-    this.items = items;
+    for (const item of items) item.x = Math.max(begin, item.x);
+    this.items = items.filter((item) => item.x <= end).sort((a, b) => a.x - b.x || a.event - b.event);
   }
 
   #fold() {
-    const { blocks, changes, reserved } = this.step;
+    const { blocks, reserved } = this.step;
     const state = new Int8Array(blocks.bytes.length).fill(GONE);
     const now = { tags: new Float64Array(report.tags.length), pending: 0, allocated: 0, live: [0, 0, 0], reserved: [0, 0, 0] };
     this.x = [];
@@ -51,24 +50,21 @@ class StepModel {
     this.allocated = [];
     this.live = [[], [], []];
     this.reserved = [[], [], []];
+    const add = (block, tag, sign) => {
+      const bytes = sign * blocks.bytes[block];
+      if (tag === PENDING) now.pending += bytes;
+      if (tag < 0) return;
+      now.tags[tag] += bytes;
+      now.allocated += bytes;
+      now.live[blocks.region[block]] += bytes;
+    };
     this.items.forEach((item, i) => {
       if (item.reserved !== undefined) {
         now.reserved[reserved.region[item.reserved]] = reserved.bytes[item.reserved];
       } else {
-        const block = changes.block[item.change], bytes = blocks.bytes[block], region = blocks.region[block];
-        const from = state[block];
-        let to = changes.tag[item.change];
-        if (this.clock === "device" && to === PENDING) to = GONE;
-        const add = (tag, sign) => {
-          if (tag === PENDING) now.pending += sign * bytes;
-          if (tag < 0) return;
-          now.tags[tag] += sign * bytes;
-          now.allocated += sign * bytes;
-          now.live[region] += sign * bytes;
-        };
-        add(from, -1);
-        add(to, 1);
-        state[block] = to;
+        add(item.block, state[item.block], -1);
+        add(item.block, item.to, 1);
+        state[item.block] = item.to;
       }
       if (i + 1 === this.items.length || this.items[i + 1].x > item.x) this.#push(item.x, i + 1, now);
     });
@@ -94,14 +90,10 @@ class StepModel {
 
   /** The blocks that live at instant i, with their tag (or PENDING). */
   liveAt(i) {
-    const { changes } = this.step, state = new Map();
-    for (let k = 0; k < this.ends[i]; ++k) {
-      const { change } = this.items[k];
-      if (change === undefined) continue;
-      let tag = changes.tag[change];
-      if (this.clock === "device" && tag === PENDING) tag = GONE;
-      if (tag === GONE) state.delete(changes.block[change]);
-      else state.set(changes.block[change], tag);
+    const state = new Map();
+    for (const { block, to } of this.items.slice(0, this.ends[i])) {
+      if (to === GONE) state.delete(block);
+      else if (to !== undefined) state.set(block, to);
     }
     return Array.from(state, ([block, tag]) => ({ block, tag }));
   }

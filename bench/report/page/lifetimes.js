@@ -1,24 +1,19 @@
 // A row a unit: above, its gathered parameters; below, its gradients, each by state. What overlaps, one sees standing.
 let lifetimeRows = [], lifetimeHeight = 0;
 
-/** For each unit, the stretches {begin, end, tag, block} of its full parameters and gradients. */
+/** For each unit, the stretches {begin, end, band, block} of its full parameters and gradients. */
 function stretches() {
-  const { step } = model, { changes, blocks } = step, byUnit = new Map();
-  const position = (i) => (state.clock === "issue" ? changes.event[i] : deviceMs(step, changes.device[i]));
-  let i = 0;
-  while (i < changes.block.length) {
-    const block = changes.block[i], unit = blocks.unit[block];
-    let next = i;
-    for (; next < changes.block.length && changes.block[next] === block; ++next) {
-      const band = changes.tag[next] >= 0 ? bandOfTag(changes.tag[next]) : null;
-      if (!band || !band.set) continue;
-      const follows = next + 1 < changes.block.length && changes.block[next + 1] === block;
-      const begin = position(next), end = follows ? position(next + 1) : model.range[1];
-      if (end <= model.range[0] || begin >= model.range[1] || end <= begin) continue;
-      if (!byUnit.has(unit)) byUnit.set(unit, []);
-      byUnit.get(unit).push({ begin: Math.max(begin, model.range[0]), end: Math.min(end, model.range[1]), band, block });
-    }
-    i = next;
+  const { changes, device_spans: spans, blocks } = model.step, [from, to] = model.range, byUnit = new Map();
+  const add = (block, tag, begin, end) => {
+    const band = tag >= 0 ? bandOfTag(tag) : null, unit = blocks.unit[block];
+    if (!band || !band.set || end <= from || begin >= to || end <= begin) return;
+    if (!byUnit.has(unit)) byUnit.set(unit, []);
+    byUnit.get(unit).push({ begin: Math.max(begin, from), end: Math.min(end, to), band, block });
+  };
+  if (state.clock === "device") {
+    spans.block.forEach((block, i) => add(block, spans.tag[i], deviceMs(model.step, spans.begin[i]), deviceMs(model.step, spans.end[i])));
+  } else {
+    changes.block.forEach((block, i) => add(block, changes.tag[i], changes.event[i], changes.block[i + 1] === block ? changes.event[i + 1] : to));
   }
   return byUnit;
 }

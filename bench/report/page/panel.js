@@ -19,9 +19,9 @@ function bufferRows(band, members) {
 
 function whenText(i) {
   const { step } = model;
-  const event = model.items[model.ends[i] - 1].event;
   if (state.clock === "issue") return [`event ${exact(model.x[i])}`, `${stepName(step.step)}, ${placeOf(step, model.x[i])}`];
-  return [timeText(model.x[i] - model.range[0]), `${stepName(step.step)}, after event ${exact(event)} of the host's order`];
+  const visit = visitSpans().find((span) => span.begin <= model.x[i] && span.end > model.x[i]);
+  return [timeText(model.x[i] - model.range[0]), `${stepName(step.step)}${visit ? `, ${visit.phase} of ${unitName(visit.unit)}` : ""}`];
 }
 
 function showPanel(i) {

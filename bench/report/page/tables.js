@@ -97,7 +97,7 @@ function table(title, heads, rows, parts) {
 
 function showTables() {
   const isBytes = (name) => /bytes|block|limit/.test(name) && !/num_|count/.test(name);
-  const lines = table("Statistics of the run", ["name", "value", "", "meaning"], report.statistics, 2).attr("data-statistic", (row) => row.name).attr("data-value", (row) => row.value);
+  const lines = table("Statistics of the run", ["name", "value", "", "meaning"], report.statistics, window.innerWidth >= 1700 ? 2 : 1).attr("data-statistic", (row) => row.name).attr("data-value", (row) => row.value);
   lines.append("td").append("code").text((row) => row.name);
   lines.append("td").attr("class", "number").text((row) => exact(row.value));
   lines.append("td").attr("class", "number soft").text((row) => (isBytes(row.name) && row.value >= 1024 ? bytesText(row.value) : ""));
