@@ -1,7 +1,9 @@
 # cmake -D OUT=page_files.cpp -D PAGE=DIR -D D3=d3.min.js -P embed.cmake: the page's files as a C++ source.
 file(READ ${PAGE}/page.html html)
 file(READ ${PAGE}/page.css css)
-file(READ ${D3} d3)
+file(READ ${PAGE}/d3_licence.txt licence)
+file(READ ${D3} library)
+set(d3 "${licence}${library}")
 set(scripts "")
 foreach(name data bands figure stack lanes lifetimes panel tables main)
   file(READ ${PAGE}/${name}.js script)
