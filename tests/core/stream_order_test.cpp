@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/core/wait_log.hpp"
+
 namespace headroom::detail {
 namespace {
 
@@ -63,6 +65,35 @@ TEST(StreamOrder, StreamAddedLater_IsUnknownUntilWaitedFor) {
   EXPECT_EQ(order.knows(0, 2), 0U);
   order.add_wait(0, 2, 2, 1);
   EXPECT_EQ(order.knows(0, 2), 1U);
+}
+
+TEST(StreamOrder, HostWait_SeesWhatTheTicketComesAfter) {
+  StreamOrder order = order_of(3);
+  order.add_wait(1, 3, 2, 5);
+  EXPECT_EQ(order.seen(1), 0U);
+  order.add_host_wait(1, 2);
+  EXPECT_EQ(order.seen(1), 2U);
+  EXPECT_EQ(order.seen(2), 0U);
+  order.add_host_wait(1, 3);
+  EXPECT_EQ(order.seen(2), 5U);
+  order.add_host_wait(1, 1);
+  EXPECT_EQ(order.seen(1), 3U);
+}
+
+TEST(WaitLog, Since_AfterMoreThanItKeeps_SaysWhatIsLost) {
+  WaitLog log;
+  std::vector<IssuedWait> waits;
+  EXPECT_EQ(log.since(0, waits), 0U);
+  const std::uint64_t empty = log.version();
+  log.note_end();
+  EXPECT_NE(log.version(), empty);
+  for (Ticket ticket = 1; ticket <= WaitLog::kKept + 3; ++ticket) log.add({0, ticket, 1, ticket});
+  EXPECT_EQ(log.since(5, waits), 5U);
+  EXPECT_EQ(waits.size(), WaitLog::kKept - 2);
+  EXPECT_EQ(waits.front().ticket, 6U);
+  waits.clear();
+  EXPECT_EQ(log.since(1, waits), 3U) << "two are lost";
+  EXPECT_EQ(waits.size(), WaitLog::kKept);
 }
 
 }  // namespace

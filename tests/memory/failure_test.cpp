@@ -112,6 +112,26 @@ TEST(CommitFailure, AfterPagesWereReturned_TakesThemBack) {
   EXPECT_TRUE(memory.try_allocate(request(5 * kPage), stream).has_value());
 }
 
+TEST(CommitFailure, WhereReturnedPagesDidNotHelp_TakesThemBackOnce) {
+  FakeDevice fake;
+  CachingAllocator memory(fake.device);
+  const Stream stream(fake.device);
+  memory.allocate(request(6 * kPage, Category::other, "gone", Region::residents), stream).reset();
+  const std::uint64_t before = detail::AllocatorState::of(memory).hash();
+  for (const bool must : {true, false}) {
+    fake.backend->fail_commit_from = fake.backend->commits;
+    fake.backend->fail_commit_count = 2;
+    if (must) {
+      EXPECT_THROW(static_cast<void>(memory.allocate(request(4 * kPage), stream)), OutOfMemory);
+    } else {
+      EXPECT_FALSE(memory.try_allocate(request(4 * kPage), stream).has_value());
+    }
+    EXPECT_EQ(detail::AllocatorState::of(memory).hash(), before);
+    EXPECT_EQ(memory.statistics().reserved_bytes.current, 6 * kPage);
+    memory.check();
+  }
+}
+
 TEST(CommitFailure, DeviceFull_OtherRegionsPagesStillServe) {
   FakeDevice fake;
   CachingAllocator memory(fake.device);

@@ -48,6 +48,7 @@ class FakeBackend final : public detail::Backend {
     const std::lock_guard<std::mutex> lock(mutex_);
     streams_[stream].completed = streams_[stream].seen = streams_[stream].issued;
     streams_[stream].closed = true;
+    waits_.note_end();
   }
   Ticket enqueue(StreamId stream, Operation /*operation*/) override { return mark(stream); }
   Ticket mark(StreamId stream) override {
@@ -90,6 +91,7 @@ class FakeBackend final : public detail::Backend {
     const std::lock_guard<std::mutex> lock(mutex_);
     const Queue& queue = streams_.at(consumer);
     if (consumer == producer) return queue.issued;
+    if (streams_.at(producer).closed) return streams_.at(producer).issued;
     if (queue.history.empty() || queue.history.back().second.size() <= producer) return 0;
     return queue.history.back().second[producer];
   }

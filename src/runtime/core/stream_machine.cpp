@@ -32,6 +32,8 @@ void StreamMachine::destroy_stream(StreamId stream) noexcept {
   executor_->wait(lock, queue, queue.issued);
   order_.add_host_wait(stream, queue.issued);
   order_.forget(stream);
+  queue.ended = true;
+  waits_.note_end();
   const std::exception_ptr lost = queue.error;
   lock.unlock();
   executor_->closed(queue);
@@ -112,7 +114,8 @@ void StreamMachine::wait(StreamId consumer, StreamId producer, Ticket ticket) {
 Ticket StreamMachine::knows(StreamId consumer, StreamId producer) const {
   const std::lock_guard<std::mutex> lock(table_.mutex);
   if (consumer == producer) return table_.at(consumer).issued;
-  return order_.knows(table_.at(consumer).info.id, table_.at(producer).info.id);
+  const StreamQueue& queue = table_.at(producer);
+  return queue.ended ? queue.issued.load() : order_.knows(table_.at(consumer).info.id, producer);
 }
 
 Ticket StreamMachine::seen(StreamId stream) const {

@@ -33,6 +33,7 @@ struct StreamQueue {
   Ticket completed = 0;
   std::int64_t last_end_ns = 0;
   bool closed = false;
+  bool ended = false;     ///< Closed and drained.
   bool poisoned = false;  ///< An operation threw: later ones are skipped.
   std::exception_ptr error;
   Ticket error_ticket = 0;

@@ -9,6 +9,7 @@ void WaitLog::add(const IssuedWait& wait) {
   const std::uint64_t number = count_.load(std::memory_order_relaxed);
   ring_[number % kKept] = wait;
   count_.store(number + 1, std::memory_order_release);
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 std::uint64_t WaitLog::since(std::uint64_t from, std::vector<IssuedWait>& into) const {

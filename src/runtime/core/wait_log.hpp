@@ -25,6 +25,10 @@ class WaitLog {
   static constexpr std::uint64_t kKept = 1024;
 
   void add(const IssuedWait& wait);
+  /// A stream ended: what it was given is over for everyone.
+  void note_end() noexcept { version_.fetch_add(1, std::memory_order_release); }
+  /// Changes whenever some stream may be known to come after more than before.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   /// Appends the waits from the `from`-th on to `into`; the number of the first of them, which is above `from` where
   /// some are not kept any more.
@@ -33,7 +37,7 @@ class WaitLog {
  private:
   mutable std::mutex mutex_;
   std::array<IssuedWait, kKept> ring_{};
-  std::atomic<std::uint64_t> count_{0};
+  std::atomic<std::uint64_t> count_{0}, version_{1};
 };
 
 }  // namespace headroom::detail

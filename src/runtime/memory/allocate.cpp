@@ -10,7 +10,7 @@ namespace {
 constexpr auto kAny = [](const BlockPool::Block&) { return true; };
 }  // namespace
 
-Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stream, bool must) {
+Buffer AllocatorState::allocate(const Self& self, const AllocationRequest& request, StreamRef stream, bool must) {
   const Tag tag = tag_of(request.category, request.state);
   Lock lock(mutex);
   if (!asking.empty()) expect_not_asked();
@@ -41,12 +41,12 @@ Buffer AllocatorState::allocate(const AllocationRequest& request, StreamRef stre
   allocation.block = block;
   if (block != BlockPool::kNone) allocation.offset = arena(request.region).pool[block].offset;
   begin_live(index, attempt.rung);
-  return hand_out(index, address(allocation));
+  return hand_out(self, index, address(allocation));
 }
 
-Buffer AllocatorState::hand_out(std::uint32_t index, std::byte* data) {
+Buffer AllocatorState::hand_out(const Self& self, std::uint32_t index, std::byte* data) const {
   Buffer buffer;
-  buffer.state_ = shared_from_this();
+  buffer.state_ = self;
   buffer.data_ = data;
   buffer.bytes_ = allocations[index].requested_bytes;
   buffer.block_ = index;

@@ -12,18 +12,18 @@ CachingAllocator::CachingAllocator(const Device& device, const AllocatorOptions&
 CachingAllocator::~CachingAllocator() { state_->end(); }
 
 Buffer CachingAllocator::allocate(const AllocationRequest& request, StreamRef stream) {
-  return state_->allocate(request, stream, true);
+  return state_->allocate(state_, request, stream, true);
 }
 
 std::optional<Buffer> CachingAllocator::try_allocate(const AllocationRequest& request, StreamRef stream) {
-  Buffer buffer = state_->allocate(request, stream, false);
+  Buffer buffer = state_->allocate(state_, request, stream, false);
   return buffer ? std::optional<Buffer>(std::move(buffer)) : std::nullopt;
 }
 
 void CachingAllocator::commit_slots(std::size_t bytes) { state_->commit_slots(bytes); }
 
 Buffer CachingAllocator::allocate_slot(std::size_t offset_bytes, const AllocationRequest& request, StreamRef stream) {
-  return state_->allocate_slot(offset_bytes, request, stream);
+  return state_->allocate_slot(state_, offset_bytes, request, stream);
 }
 
 std::byte* CachingAllocator::detach(Buffer&& buffer) { return state_->detach(buffer); }

@@ -68,13 +68,14 @@ bool AllocatorState::ordered_after_others(const DependencySet& uses, StreamId st
   return true;
 }
 
-/// What a stream comes after never falls, and rises only with another wait.
+/// What a stream comes after never falls, and rises only with another wait, or the end of the other stream.
 bool AllocatorState::comes_after(StreamId stream, StreamId producer, Ticket ticket) const {
   if (stream >= kKnown || producer >= kKnown) return backend.knows(stream, producer) >= ticket;
   Known& entry = known_order[stream][producer];
   if (entry.ticket >= ticket) return true;
-  if (entry.waits == waits_seen) return false;
-  entry.waits = waits_seen;
+  const std::uint64_t version = backend.waits().version();
+  if (entry.version == version) return false;
+  entry.version = version;
   entry.ticket = backend.knows(stream, producer);
   return entry.ticket >= ticket;
 }

@@ -84,8 +84,9 @@ struct Attempt {
 
 /// Everything behind CachingAllocator and Buffer. Members without a lock argument need the mutex held, except the
 /// entry points, which take it.
-struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
+struct AllocatorState {
   using Lock = std::unique_lock<std::mutex>;
+  using Self = std::shared_ptr<AllocatorState>;  ///< What a buffer is given to keep.
 
   AllocatorState(const Device& on, const AllocatorOptions& options);
   AllocatorState(const AllocatorState&) = delete;
@@ -95,9 +96,10 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
 
   // Entry points.
   /// An empty buffer, or (`must`) OutOfMemory, where the ladder ends.
-  [[nodiscard]] Buffer allocate(const AllocationRequest& request, StreamRef stream, bool must);
+  [[nodiscard]] Buffer allocate(const Self& self, const AllocationRequest& request, StreamRef stream, bool must);
   void commit_slots(std::size_t bytes);
-  [[nodiscard]] Buffer allocate_slot(std::size_t offset, const AllocationRequest& request, StreamRef stream);
+  [[nodiscard]] Buffer allocate_slot(const Self& self, std::size_t offset, const AllocationRequest& request,
+                                     StreamRef stream);
   void release(std::uint32_t allocation, std::uint32_t share) noexcept;
   void record_use(std::uint32_t allocation, StreamRef stream);
   void last_use(std::uint32_t allocation, StreamRef stream, Ticket ticket);
@@ -132,7 +134,7 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   void order_after(const BlockPool& pool, const BlockPool::Run& run, StreamRef stream);
   void order_after(const DependencySet& uses, StreamRef stream);
   void wait_on_host(Lock& lock, const DependencySet& uses);
-  [[nodiscard]] Buffer hand_out(std::uint32_t index, std::byte* data);
+  [[nodiscard]] Buffer hand_out(const Self& self, std::uint32_t index, std::byte* data) const;
 
   // growth.cpp: pages.
   [[nodiscard]] Arena& arena(Region region) noexcept { return arenas[static_cast<std::size_t>(region)]; }
@@ -152,7 +154,7 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
   /// Whole free pages at the region's end whose last use the host has seen.
   [[nodiscard]] std::size_t seen_bytes(Region region) const;
   void give_back(Region region, std::size_t bytes, StreamId stream);
-  void restore(const Attempt& attempt);
+  void restore(Attempt& attempt);
   void trim();
   void learn_step();
 
@@ -221,10 +223,10 @@ struct AllocatorState : std::enable_shared_from_this<AllocatorState> {
     Ticket ceiling = 0;                           ///< The highest ticket that any free has named.
     const std::atomic<Ticket>* issued = nullptr;  ///< Null: never named here.
   };
-  /// The ticket that one stream was ordered after, when so many waits were issued. It never falls.
+  /// The ticket that one stream was ordered after at a version of the waits. It never falls.
   struct Known {
     Ticket ticket = 0;
-    std::uint64_t waits = 0;
+    std::uint64_t version = 0;
   };
   struct UnitMark {
     const char *phase, *operation;

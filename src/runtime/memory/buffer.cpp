@@ -62,7 +62,7 @@ Buffer AllocatorState::view(const Buffer& of, std::size_t offset, std::size_t by
   event.bytes = event.requested_bytes = bytes;
   event.name = id;
   view.event = event.number;
-  Buffer buffer = hand_out(of.block_, of.data_ + offset);
+  Buffer buffer = hand_out(of.state_, of.block_, of.data_ + offset);
   buffer.bytes_ = bytes;
   buffer.share_ = index + 1;
   return buffer;

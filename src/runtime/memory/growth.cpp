@@ -1,6 +1,7 @@
 #include "runtime/memory/allocator_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace headroom::detail {
 
@@ -149,8 +150,10 @@ void AllocatorState::give_back(Region region, std::size_t bytes, StreamId stream
 }
 
 /// Takes back what a failed attempt returned, as far as the device still has it.
-void AllocatorState::restore(const Attempt& attempt) {
-  for (auto part = attempt.returned.rbegin(); part != attempt.returned.rend(); ++part) {
+void AllocatorState::restore(Attempt& attempt) {
+  const std::vector<Attempt::Returned> returned = std::move(attempt.returned);
+  attempt.returned.clear();
+  for (auto part = returned.rbegin(); part != returned.rend(); ++part) {
     Arena& at = arena(part->region);
     const std::size_t end = at.pool.end();
     if (limit_bytes - stats.reserved_bytes.current < part->bytes) return;

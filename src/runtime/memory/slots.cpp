@@ -91,7 +91,8 @@ namespace {
 }
 }  // namespace
 
-Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest& request, StreamRef stream) {
+Buffer AllocatorState::allocate_slot(const Self& self, std::size_t offset, const AllocationRequest& request,
+                                     StreamRef stream) {
   const Tag tag = tag_of(request.category, request.state);
   const Lock lock(mutex);
   if (!asking.empty()) expect_not_asked();
@@ -119,7 +120,7 @@ Buffer AllocatorState::allocate_slot(std::size_t offset, const AllocationRequest
   allocations[index].slot = true;
   allocations[index].offset = offset;
   begin_live(index, Rung::ready);
-  return hand_out(index, slot_base + offset);
+  return hand_out(self, index, slot_base + offset);
 }
 
 }  // namespace headroom::detail
