@@ -141,9 +141,10 @@ TEST(HostDevice, ErrorOfAWaitedStream_ReachesTheCallerAndLosesNothing) {
     buffer->record_use(user);
     buffer->reset();
   }
-  EXPECT_THROW(static_cast<void>(memory.allocate(asked(std::size_t{4} << 20U), stream)), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(memory.allocate(asked(std::size_t{4} << 20U, Region::residents), stream)),
+               std::runtime_error);
   memory.check();
-  EXPECT_TRUE(memory.try_allocate(asked(std::size_t{4} << 20U), stream).has_value());
+  EXPECT_TRUE(memory.try_allocate(asked(std::size_t{4} << 20U, Region::residents), stream).has_value());
   memory.check();
 }
 
