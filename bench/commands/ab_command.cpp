@@ -70,11 +70,11 @@ class Comparison {
   void note_what_is_missing() {
     if (rounds_begun_ > line_.ab.rounds) return;
     const int ended = rounds_begun_ - 1;
-    const bool wants_files = !RunFiles(line_.config, context_.job).recording().empty();
-    result_.notes.push_back(
-        fmt::format("the comparison ended in round {} of {}{}: {}no utilization was measured", ended, line_.ab.rounds,
-                    ended == 0 ? " (the warm-up)" : "",
-                    wants_files ? "files were written of an arm that was refused memory only, and " : ""));
+    const Config& config = line_.config;
+    const bool wants_files = !(config.trace_path + config.events_path + config.snapshot_path).empty();
+    result_.notes.push_back(fmt::format("the comparison ended in round {} of {}{}: {}no utilization was measured",
+                                        ended, line_.ab.rounds, ended == 0 ? " (the warm-up)" : "",
+                                        wants_files ? "files of arms that fit were not written, and " : ""));
   }
 
   void run_round(int round) {

@@ -118,8 +118,7 @@ void replay_command(const CommandLine& line) {
   if (line.config.json_path.empty()) return;
   Json policies = Json::array();
   for (const ReplayFigures& each : all) policies.push_back(to_json(each));
-  const Json report{
-      {"replay", 1}, {"file", line.replay.file}, {"exact", to_json(exact)}, {"policies", policies}};
+  const Json report{{"replay", 1}, {"file", line.replay.file}, {"exact", to_json(exact)}, {"policies", policies}};
   write_output(line.config.json_path, dump(report, 2) + "\n");
 }
 

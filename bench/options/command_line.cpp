@@ -65,7 +65,7 @@ struct Extra {
   std::string a, b, rounds = "7", units;
   std::string file, limit, policy, replays = "3";
   std::string from = "64KiB", to = "16MiB", dtype = "f32", repeats = "9";
-  std::string events, at = "peak", clock = "issue";
+  std::string events, at = "peak", clock = "issue", steps;
   bool allow_many = false, first = false, show_units = false;
 };
 
@@ -85,7 +85,7 @@ std::string default_of(const Option& option) {
 enum class Part : std::uint8_t { all, without_outputs, machine, inspected, replayed };
 
 /// Of the outputs, what commands have that read a recording: `inspect` all of them, `replay` the first two.
-constexpr std::array<std::string_view, 4> kViews{"json", "log-level", "report", "png"};
+constexpr std::array<std::string_view, 6> kViews{"json", "log-level", "report", "png", "snapshot", "trace"};
 
 bool has(Part part, const Option& option) {
   const std::string_view key = option.key, group = option.group;
@@ -151,6 +151,8 @@ void add_commands(CLI::App& app, Given& given, Extra& extra) {
   take_last(inspect->add_option("--clock", extra.clock, "issue (as the host asked) or device (as the streams ran)"))
       ->type_name("NAME")
       ->capture_default_str();
+  take_last(inspect->add_option("--steps", extra.steps, "of which --snapshot tells, after what was there before them"))
+      ->type_name("A..B");
   inspect->add_flag("--units", extra.show_units, "each unit's lifetimes in that step too");
   add_table(*inspect, Part::inspected, given);
 
@@ -236,7 +238,7 @@ void fill(const Given& given, const Extra& extra, CommandLine& line) {
   if (line.command == Command::comm) line.comm = comm_options(extra);
   if (line.command == Command::inspect) {
     line.inspect = {extra.events, extra.at, parse_choice("clock", extra.clock, {"issue", "device"}) == 1,
-                    extra.show_units};
+                    extra.show_units, extra.steps.empty() ? StepRange{} : parse_steps("steps", extra.steps)};
   }
   if (line.command == Command::replay) line.replay = replay_options(extra);
   if (line.command != Command::ab) return;
@@ -316,7 +318,8 @@ nlohmann::ordered_json to_json(const CommandLine& line) {
     json.update({{"events", line.inspect.path},
                  {"at", line.inspect.at},
                  {"device-clock", line.inspect.device_clock},
-                 {"units", line.inspect.units}});
+                 {"units", line.inspect.units},
+                 {"steps", {line.inspect.steps.first, line.inspect.steps.last}}});
   if (line.command == Command::replay)
     json.update({{"file", line.replay.file},
                  {"policy", line.replay.policy},

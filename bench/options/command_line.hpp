@@ -1,6 +1,7 @@
 #pragma once
 
 #include "options/config.hpp"
+#include "options/values.hpp"
 
 #include <cstdint>
 #include <string>
@@ -31,6 +32,7 @@ struct InspectOptions {
   std::string path;         ///< Of the recording.
   std::string at = "peak";  ///< The instant: see InstantChoice.
   bool device_clock = false, units = false;
+  StepRange steps;  ///< Of the snapshot.
 };
 
 struct ReplayCommandOptions {

@@ -75,6 +75,15 @@ std::size_t parse_choice(std::string_view option, std::string_view text, const s
   throw bad_input(name(option), expected, in_quotes(text));
 }
 
+StepRange parse_steps(std::string_view option, std::string_view text) {
+  const std::size_t dots = text.find("..");
+  const std::string_view first = text.substr(0, dots), last = dots == text.npos ? first : text.substr(dots + 2);
+  StepRange steps;
+  if (reads(first, steps.first) && reads(last, steps.last) && 0 <= steps.first && steps.first <= steps.last)
+    return steps;
+  throw bad_input(name(option), "two step numbers that rise, as 3..5", in_quotes(text));
+}
+
 std::string parse_path(std::string_view option, std::string_view text) {
   if (text.empty()) throw bad_input(name(option), "a path", "an empty text");
   return std::string(text);

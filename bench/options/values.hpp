@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,12 @@ struct RealRange {
 /// The index of `text` in `names`.
 [[nodiscard]] std::size_t parse_choice(std::string_view option, std::string_view text,
                                        const std::vector<std::string>& names);
+/// Steps of a run, both ends included.
+struct StepRange {
+  std::int64_t first = std::numeric_limits<std::int64_t>::min(), last = std::numeric_limits<std::int64_t>::max();
+};
+/// "3..5", or "3".
+[[nodiscard]] StepRange parse_steps(std::string_view option, std::string_view text);
 [[nodiscard]] std::string parse_path(std::string_view option, std::string_view text);
 
 /// The shortest decimal that reads back as `value`.

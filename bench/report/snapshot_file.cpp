@@ -1,9 +1,12 @@
 #include "report/snapshot_file.hpp"
 
 #include "io/output_file.hpp"
+#include "options/input_error.hpp"
 #include "options/json_text.hpp"
 #include "report/pickle.hpp"
 #include "report/snapshot_state.hpp"
+
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -221,7 +224,10 @@ void read_window(RecordingReader& reader, SnapshotState& state, const SnapshotOp
       if (is_open) state.apply(i);
     }
   }
-  if (!has_begun) state.begin_window();
+  if (!has_begun) {
+    throw bad_input("--steps", fmt::format("steps of the recording, which ends in step {}", state.step()),
+                    fmt::format("{}..{}", options.first_step, options.last_step));
+  }
   state.end_window();
 }
 

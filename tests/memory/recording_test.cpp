@@ -1,4 +1,4 @@
-#include "runtime/memory/recording_format.hpp"
+#include "memory/recording_files.hpp"
 
 #include <headroom/buffer.hpp>
 #include <headroom/error.hpp>
@@ -7,51 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <sstream>
 
 namespace headroom {
 namespace {
-
-using Kind = AllocatorEvent::Kind;
-
-/// A file that goes away with the test.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() / std::string("headroom-recording-")
-                                                         .append(std::to_string(::getpid()))
-                                                         .append("-")
-                                                         .append(std::to_string(count++));
-  }
-  ~TemporaryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  [[nodiscard]] std::string path() const { return path_.string(); }
-  [[nodiscard]] std::string bytes() const {
-    std::ostringstream text;
-    text << std::ifstream(path_, std::ios::binary).rdbuf();
-    return text.str();
-  }
-  void cut(std::size_t length) const { std::filesystem::resize_file(path_, length); }
-  void put(std::size_t at, char byte) const {
-    std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(static_cast<std::streamoff>(at)).put(byte);
-  }
-  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Two streams, views, a retag, a wait: what a step does, in small.
 struct SmallRun {
@@ -142,19 +101,6 @@ TEST(Recording, ReadBack_IsWhatWasLogged) {
   EXPECT_EQ(back.lost_events, 0U);
 }
 
-/// What is wrong with the file, as its one error says; empty: nothing.
-std::string fault_of(const TemporaryFile& file) {
-  try {
-    static_cast<void>(read_recording(file.path()));
-  } catch (const BadFile& error) {
-    const std::string what = error.what();
-    EXPECT_EQ(what.find("event file " + file.path() + ": expected "), 0U) << what;
-    EXPECT_NE(what.find(" at offset "), std::string::npos) << what;
-    return what;
-  }
-  return {};
-}
-
 TEST(Recording, CutAtAnyLength_IsRefused) {
   const TemporaryFile file;
   const std::string bytes = record_small_run(file);
@@ -180,6 +126,59 @@ TEST(Recording, BitFlipped_IsRefused) {
     file.put(at, bytes[at]);
   }
   EXPECT_EQ(fault_of(file), "");
+}
+
+TEST(Recording, OfALogThatDroppedEvents_NamesTheHole) {
+  const TemporaryFile file;
+  SmallRun run(8);
+  RecordingWriter writer(file.path(), small_info(run));
+  writer.drain(run.memory, run.device.trace());
+  run.step(0);
+  writer.finish(run.memory, run.device.trace());
+  const std::uint64_t lost = run.memory.dropped_events();
+  ASSERT_GT(lost, 0U);
+  EXPECT_NE(fault_of(file).find("hole: the log dropped events 0 to " + std::to_string(lost - 1)), std::string::npos);
+  const Recording rest = read_recording(file.path(), Holes::allowed);
+  EXPECT_EQ(rest.lost_events, lost);
+  EXPECT_EQ(rest.events.size(), 8U);
+  EXPECT_FALSE(rest.operations.empty());
+}
+
+TEST(Recording, WithoutItsEnd_IsRefused) {
+  const TemporaryFile file;
+  SmallRun run;
+  {
+    RecordingWriter writer(file.path(), small_info(run));
+    run.step(0);
+    writer.drain(run.memory, run.device.trace());
+  }
+  EXPECT_NE(fault_of(file).find("the end of the file"), std::string::npos);
+}
+
+TEST(Recording, ThatCannotBeWritten_SaysWhich) {
+  SmallRun run;
+  EXPECT_THROW(RecordingWriter("/nowhere/x", small_info(run)), InputOutputError);
+  RecordingWriter full("/dev/full", small_info(run));
+  try {
+    full.finish(run.memory, run.device.trace());
+    FAIL();
+  } catch (const InputOutputError& error) {
+    EXPECT_EQ(std::string(error.what()).find("/dev/full: expected to "), 0U) << error.what();
+  }
+  const TemporaryFile file;
+  RecordingWriter finished(file.path(), small_info(run));
+  finished.finish(run.memory, run.device.trace());
+  EXPECT_THROW(finished.note("late", ""), std::logic_error);
+}
+
+TEST(Recording, OtherFiles_AreRefused) {
+  EXPECT_THROW(static_cast<void>(read_recording("/nowhere/x")), InvalidInput);
+  EXPECT_THROW(static_cast<void>(read_recording("/")), InvalidInput);
+  const TemporaryFile file;
+  file.write("");
+  EXPECT_NE(fault_of(file).find("the end of the file after 0 bytes at offset 0"), std::string::npos);
+  file.write(std::string(10'000'000, '\0'));
+  EXPECT_NE(fault_of(file).find("begins with HRMEVENT, found another at offset 0"), std::string::npos);
 }
 
 }  // namespace

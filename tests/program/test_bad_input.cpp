@@ -190,6 +190,7 @@ std::vector<Case> cases_of_files(const TemporaryFolder& folder) {
       {small({"--json", folder.path("missing/report.json")}), "--json"},
       {small({"--trace", folder.path("text/trace.json")}), "--trace"},
       {small({"--events", "/proc/headroom/events"}), "--events"},
+      {small({"--snapshot", "/proc/headroom/x"}), "--snapshot"},
       {small({"--json", folder.path("same"), "--trace", folder.path("same")}), "another file"},
       {small({"--export", folder.path("text")}), "--export"},
       {small({"--export", "/proc/headroom"}), "--export"},

@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 MODEL = ["--layers", "2", "--width", "64", "--heads", "2", "--vocab", "128", "--seq", "32", "--steps", "4", "--quiet"]
 LARGE = ["--micro-batch", "64"]
 TOO_LITTLE = "8MiB"
-OUT_OF_MEMORY = 75
+BAD_INPUT, BAD_FILE, OUT_OF_MEMORY = 2, 65, 75
 
 
 def example():
@@ -75,6 +75,30 @@ def check_recordings(options, folder):
             sys.exit(f"rank {rank}: expected a peak of {of_ranks[rank]['allocated_bytes.all.peak']}, found {peak}")
 
 
+def inspect(options, folder):
+    """What the program makes of a recording afterwards; of one that is cut short, nothing."""
+    made = options.work / "made"
+    made.mkdir()
+    command = [options.program, "inspect", folder / "0.events", "--json", made / "inspection.json"]
+    run([*command, "--snapshot", made / "all.pickle", "--trace", made / "0.json"])
+    run([*command, "--snapshot", made / "window.pickle", "--steps", "2..3"])
+    for name in ("all", "window"):
+        run([sys.executable, HERE / "viz_check.py", made / f"{name}.pickle"])
+    if (made / "all.pickle").read_bytes() != (folder / "0.pickle").read_bytes():
+        sys.exit("expected of a recording the snapshot that its run wrote")
+    sizes = [(made / f"{name}.pickle").stat().st_size for name in ("all", "window")]
+    if sizes[1] >= sizes[0]:
+        sys.exit(f"expected less in a window than in all, found {sizes} bytes")
+    run([sys.executable, HERE / "trace_check.py", made / "0.json", "1"])
+    run([*command, "--snapshot", made / "none.pickle", "--steps", "9..9"], BAD_INPUT)
+
+    torn = made / "torn.events"
+    torn.write_bytes((folder / "0.events").read_bytes()[:-1])
+    run([options.program, "inspect", torn, "--snapshot", made / "none.pickle", "--trace", made / "none.json"], BAD_FILE)
+    if list(made.glob("none.*")):
+        sys.exit(f"expected nothing made of a bad file, found {list(made.glob('none.*'))}")
+
+
 def compare(options):
     """Arm b does not fit, in the warm-up: its files say why; arm a has none but those of its last round."""
     folder = options.work / "compared"
@@ -94,9 +118,11 @@ def main():
     parser.add_argument("--mpirun", help="how to launch WORLD processes; without it ranks are threads")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
-    check_recordings(options, train(options, "fits", []))
+    fits = train(options, "fits", [])
+    check_recordings(options, fits)
     train(options, "refused", [*LARGE, "--memory-limit", TOO_LITTLE], OUT_OF_MEMORY)
     if options.world == 1:
+        inspect(options, fits)
         compare(options)
 
 
