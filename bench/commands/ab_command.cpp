@@ -71,7 +71,8 @@ class Comparison {
     if (rounds_begun_ > line_.ab.rounds) return;
     const int ended = rounds_begun_ - 1;
     const Config& config = line_.config;
-    const bool wants_files = !(config.trace_path + config.events_path + config.snapshot_path).empty();
+    const bool wants_files =
+        !(config.trace_path + config.events_path + config.snapshot_path + config.report_path + config.png_path).empty();
     result_.notes.push_back(fmt::format("the comparison ended in round {} of {}{}: {}no utilization was measured",
                                         ended, line_.ab.rounds, ended == 0 ? " (the warm-up)" : "",
                                         wants_files ? "files of arms that fit were not written, and " : ""));

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace headroom::bench {
 namespace {
@@ -31,8 +32,10 @@ void TraceMemory::sample(bool is_step) {
   bucket_ = bucket;
   const MemoryStatistics& now = timeline_.now().statistics;
   last_ = {now_ns_, now.tag_bytes, now.allocated_bytes.current, now.pending_free_bytes.current, now.cached_bytes};
-  const auto active = [](const Sample& each) { return each.allocated_bytes + each.pending_bytes; };
-  if (!highest_ || active(last_) >= active(*highest_)) highest_ = last_;
+  const auto height = [](const Sample& each) {
+    return std::make_pair(each.allocated_bytes + each.pending_bytes, each.allocated_bytes);
+  };
+  if (!highest_ || height(last_) >= height(*highest_)) highest_ = last_;
   if (is_step) flush(bucket);
 }
 

@@ -248,7 +248,7 @@ TEST(Recorder, LogThatWouldOverflow_IsWrittenBefore) {
   const Stream compute(device);
   Recorder recorder(memory);
   recorder.open(file.path(), make_config({}), *job.communicators().control, {"h.0"});
-  const std::size_t enough = AllocatorOptions{}.event_capacity * 3 / 8;  // two events each
+  const std::size_t enough = AllocatorOptions{}.event_capacity / 4;  // three events each
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < enough; ++i) static_cast<void>(memory.allocate({.bytes = 512, .name = "x"}, compute));
     recorder.relieve_log();
