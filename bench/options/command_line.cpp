@@ -1,5 +1,6 @@
 #include "options/command_line.hpp"
 
+#include "options/help_texts.hpp"
 #include "options/input_error.hpp"
 #include "options/option_table.hpp"
 #include "options/values.hpp"
@@ -11,48 +12,6 @@
 
 namespace headroom::bench {
 namespace {
-
-constexpr const char* kExamples =
-    "Examples:\n"
-    "  headroom train --ranks 2 --data /usr/share/common-licenses --json report.json\n"
-    "  headroom ab --ranks 2 --a backward-prefetch=pre --b backward-prefetch=post\n"
-    "  mpirun -n 2 headroom train --steps 100\n"
-    "  headroom comm --ranks 2\n"
-    "  headroom inspect events.hrm --at 3/backward/h.2\n"
-    "Errors are one line on stderr. Exit codes: 0 done; 1 internal error; 2 bad usage or input; 65 a file that "
-    "Headroom\n"
-    "wrote is bad or torn; 70 torn state; 74 input/output failed in the run; 75 out of memory; 86 a rank is stuck or "
-    "dead; 87 communicator or device "
-    "error;\n"
-    "88 ranks disagree.";
-constexpr const char* kTrainExample =
-    "Example:\n  headroom train --ranks 2 --data /usr/share/common-licenses --steps 50 --json report.json";
-constexpr const char* kAbExample =
-    "Example:\n  headroom ab --ranks 2 --steps 10 --a backward-prefetch=pre --b backward-prefetch=post --json ab.json\n"
-    "The other options are the base of both arms; a key is any of them, without dashes, but those that the arms "
-    "share:\n";
-constexpr const char* kScheduleExample =
-    "Example:\n  headroom schedule --units 3 --backward-prefetch post --forward-prefetch 0 --limit-all-gathers off";
-
-constexpr const char* kCommExample =
-    "Example:\n  headroom comm --ranks 2 --from 64KiB --to 16MiB --json comm.json\n"
-    "Sizes double, and are of the larger buffer. algbw and busbw are nccl-tests'; every result is compared with the "
-    "values expected.";
-
-constexpr const char* kInspectExample =
-    "Example:\n  headroom train --ranks 2 --events events.hrm\n"
-    "  headroom inspect events.hrm --at 3/backward/h.2 --clock device --units\n"
-    "Shows memory at one instant: bytes by category and state, the buffers, what is pending and reserved, and what "
-    "overlapped at the peak. On the device clock: of an event, when the first operation after it began; of a visit, "
-    "the "
-    "highest while its operations ran; of the peak, the highest of its step.";
-
-constexpr const char* kReplayExample =
-    "Example:\n  headroom train --executor none --steps 50 --events run.events\n  headroom replay run.events --json -\n"
-    "First the recorded settings, compared event by event; then each policy: ours, and models of PyTorch's native "
-    "policy\nand of its expandable segments. unused: 1 - live/reserved at their peaks; free split: (free - largest) / "
-    "free;\npieces: sum free^2 / (sum free)^2, 1 is one piece; growth: of reserved bytes after the first steps; drift: "
-    "from\nafter 20 steps on; ns/op: of an allocation or free, without the device.";
 
 /// What CLI11 found: texts, which the options' table reads.
 struct Given {
