@@ -148,7 +148,7 @@ void OwnReplay::allocate(const AllocatorEvent& event) {
     buffer = memory_->try_allocate(request_of(event), stream);
   } else {
     const std::size_t offset = event.address - layout_.slot_base;
-    if (offset + event.requested_bytes <= slot_bytes_) {
+    if (as_recorded_ || offset + event.requested_bytes <= slot_bytes_) {
       buffer = memory_->allocate_slot(offset, request_of(event), stream);
     }
   }
@@ -202,7 +202,6 @@ OwnReplay::Live* OwnReplay::find(const AllocatorEvent& event) {
 
 void OwnReplay::free(const AllocatorEvent& event) {
   backend_->set_mark(event.stream, event.ticket);
-  uses_.emplace_back(event.stream, event.ticket);
   if (Live* live = find(event)) {
     if (live->shares.size() != 1) refuse(event, "frees a storage that has views");
     Buffer& last = live->shares.front().buffer;
