@@ -86,6 +86,10 @@ void OwnReplay::take_names(std::span<const std::string> names) {
 void OwnReplay::step(const AllocatorEvent& event) {
   if (as_recorded_ && (event.kind == Kind::host_wait || event.kind == Kind::callback)) {
     windows_.emplace_back();
+    if (event.kind == Kind::callback && ++asked_ > callbacks_) {
+      ++callbacks_;
+      memory_->add_pressure_callback([this](std::size_t wanted) { return asked(wanted); });
+    }
   } else if (as_recorded_ && is_inside(event) && !windows_.empty()) {
     windows_.back().push_back(event);
   } else {
@@ -110,8 +114,8 @@ void OwnReplay::execute(const AllocatorEvent& event) {
     case Kind::retag: return retag(event);
     case Kind::step: return memory_->mark_step(static_cast<std::int64_t>(event.allocation));
     case Kind::unit: return mark_unit(event);
+    case Kind::trim: return memory_->trim();
     case Kind::peak_reset: return memory_->reset_peak();
-    case Kind::trim:
     case Kind::segment_unmap:
     case Kind::free_completed:
     case Kind::host_wait:
@@ -125,7 +129,7 @@ void OwnReplay::wait(const AllocatorEvent& event) {
     lost_waits_ = true;
   } else if ((event.flags & AllocatorEvent::kOwnWait) == 0) {
     backend_->add_wait(issued);
-  } else if (as_recorded_) {
+  } else if (as_recorded_ && issued.consumer != detail::StreamOrder::kHost) {
     backend_->expect_own_wait(issued);
   }
 }
@@ -152,8 +156,7 @@ void OwnReplay::allocate(const AllocatorEvent& event) {
       buffer = memory_->allocate_slot(offset, request_of(event), stream);
     }
   }
-  backend_->end_call();
-  windows_.clear();
+  end_call();
   if (!buffer) return count_refusal(event);
   if (live_.size() <= event.allocation) live_.resize(event.allocation + 1);
   Live& live = live_[event.allocation];
@@ -178,8 +181,7 @@ void OwnReplay::refuse_again(const AllocatorEvent& event) {
   } else {
     static_cast<void>(memory_->try_allocate(request_of(event), backend_->stream(event.stream)));
   }
-  backend_->end_call();
-  windows_.clear();
+  end_call();
 }
 
 void OwnReplay::commit_slots(const AllocatorEvent& event) {
@@ -189,8 +191,7 @@ void OwnReplay::commit_slots(const AllocatorEvent& event) {
   } catch (const OutOfMemory&) {
     count_refusal(event);
   }
-  backend_->end_call();
-  windows_.clear();
+  end_call();
 }
 
 OwnReplay::Live* OwnReplay::find(const AllocatorEvent& event) {
@@ -256,6 +257,21 @@ void OwnReplay::run_inside() {
   const std::vector<AllocatorEvent> events = std::move(windows_.front());
   windows_.pop_front();
   for (const AllocatorEvent& event : events) execute(event);
+}
+
+/// Its answer is whether it freed anything.
+bool OwnReplay::asked(std::size_t /*wanted_bytes*/) {
+  if (windows_.empty()) return false;
+  const std::vector<AllocatorEvent> events = std::move(windows_.front());
+  windows_.pop_front();
+  for (const AllocatorEvent& event : events) execute(event);
+  return !events.empty();
+}
+
+void OwnReplay::end_call() {
+  backend_->end_call();
+  windows_.clear();
+  asked_ = 0;
 }
 
 }  // namespace headroom::bench

@@ -81,6 +81,8 @@ class OwnReplay {
   [[nodiscard]] AllocationRequest request_of(const AllocatorEvent& event) const;
   void count_refusal(const AllocatorEvent& event);
   void run_inside();
+  bool asked(std::size_t wanted_bytes);
+  void end_call();
   void compare();
   [[nodiscard]] bool is_same(const AllocatorEvent& expected, const AllocatorEvent& found) const;
 
@@ -94,6 +96,7 @@ class OwnReplay {
   std::vector<std::pair<StreamId, Ticket>> uses_;          ///< Of the next free.
   std::deque<std::vector<AllocatorEvent>> windows_;        ///< What goes inside the next call's waits.
   std::uint64_t windows_run_ = 0;                          ///< Host waits whose window was run.
+  int callbacks_ = 0, asked_ = 0;  ///< Pressure callbacks: as many as were asked in one call; in this call.
   std::size_t slot_bytes_ = 0;
   std::uint64_t refused_ = 0;
   std::optional<std::uint64_t> first_refused_;

@@ -35,8 +35,13 @@ void ReplayBackend::set_mark(StreamId stream, Ticket ticket) {
 }
 
 void ReplayBackend::add_wait(const detail::IssuedWait& wait) {
-  grow_to(std::max(wait.consumer, wait.producer));
-  order_.add_wait(wait.consumer, wait.at, wait.producer, wait.ticket);
+  grow_to(wait.producer);
+  if (wait.consumer == detail::StreamOrder::kHost) {
+    order_.add_host_wait(wait.producer, wait.ticket);
+  } else {
+    grow_to(wait.consumer);
+    order_.add_wait(wait.consumer, wait.at, wait.producer, wait.ticket);
+  }
   waits_.add(wait);
 }
 
@@ -61,7 +66,7 @@ Ticket ReplayBackend::knows(StreamId consumer, StreamId producer) const {
 }
 
 void ReplayBackend::synchronize(StreamId stream, Ticket ticket) {
-  streams_[stream].seen = std::max(streams_[stream].seen, ticket);
+  add_wait({detail::StreamOrder::kHost, 0, stream, ticket});
   if (on_host_wait) on_host_wait();
 }
 

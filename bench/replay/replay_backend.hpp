@@ -51,9 +51,7 @@ class ReplayBackend final : public detail::Backend {
   [[nodiscard]] const std::atomic<Ticket>& issued_counter(StreamId stream) const override {
     return streams_[stream].issued;
   }
-  [[nodiscard]] Ticket seen(StreamId stream) const override {
-    return stream < streams_.size() ? streams_[stream].seen : 0;
-  }
+  [[nodiscard]] Ticket seen(StreamId stream) const override { return order_.seen(stream); }
   [[nodiscard]] bool complete(StreamId /*stream*/, Ticket /*ticket*/) const override { return true; }
   void wait(StreamId consumer, StreamId producer, Ticket ticket) override;
   [[nodiscard]] Ticket knows(StreamId consumer, StreamId producer) const override;
@@ -72,7 +70,7 @@ class ReplayBackend final : public detail::Backend {
  private:
   struct Record {
     std::atomic<Ticket> issued = 0;
-    Ticket mark = 0, seen = 0;
+    Ticket mark = 0;
   };
   void grow_to(StreamId stream);
 

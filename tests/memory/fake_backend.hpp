@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/core/backend.hpp"
+#include "runtime/core/stream_order.hpp"
 
 namespace headroom::test {
 
@@ -99,9 +100,14 @@ class FakeBackend final : public detail::Backend {
   void synchronize(StreamId stream, Ticket ticket) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (synchronized++ >= fail_synchronize_from) throw std::runtime_error("work that failed");
-    Queue& queue = streams_.at(stream);
-    queue.completed = std::max(queue.completed, ticket);
-    queue.seen = std::max(queue.seen, ticket);
+    std::vector<Ticket> row = row_at(stream, ticket);
+    row.resize(streams_.size(), 0);
+    row[stream] = std::max(row[stream], ticket);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      streams_[i].completed = std::max(streams_[i].completed, row[i]);
+      streams_[i].seen = std::max(streams_[i].seen, row[i]);
+    }
+    waits_.add({detail::StreamOrder::kHost, 0, stream, ticket});
   }
   [[nodiscard]] bool failed(StreamId /*stream*/) const override { return false; }
   void host_wait(const detail::HostWork& work) override {

@@ -31,6 +31,7 @@ void StreamMachine::destroy_stream(StreamId stream) noexcept {
   if (std::exchange(queue.closed, true)) return;
   executor_->wait(lock, queue, queue.issued);
   order_.add_host_wait(stream, queue.issued);
+  waits_.add({StreamOrder::kHost, 0, stream, queue.issued});
   order_.forget(stream);
   queue.ended = true;
   waits_.note_end();
@@ -128,6 +129,7 @@ void StreamMachine::synchronize(StreamId stream, Ticket ticket) {
   StreamQueue& queue = check_issued(stream, ticket);
   executor_->wait(lock, queue, ticket);
   order_.add_host_wait(stream, ticket);
+  waits_.add({StreamOrder::kHost, 0, stream, ticket});
   if (!queue.error || queue.error_ticket > ticket) return;
   const std::exception_ptr error = std::exchange(queue.error, nullptr);
   lock.unlock();

@@ -14,6 +14,8 @@ namespace headroom::detail {
 class StreamOrder {
  public:
   static constexpr std::size_t kHistory = 256;
+  /// As the consumer of an IssuedWait: the thread that issues, which has waited for the ticket itself.
+  static constexpr StreamId kHost = UINT32_MAX;
 
   /// Streams are numbered densely from 0.
   void add_stream();

@@ -162,9 +162,12 @@ void AllocatorState::wait_on_host(Lock& lock, const DependencySet& uses) {
     if (streams[id].ceiling > 0) waits.push_back({id, reachable(id, streams[id].ceiling)});
   }
   ++stats.host_waits;
-  const Window window(*this, lock, AllocatorEvent::Kind::host_wait);
-  const HostSpanTimer span(device, HostCause::allocator);
-  for (const StreamUse& use : waits) backend.synchronize(use.stream, use.ticket);
+  {
+    const Window window(*this, lock, AllocatorEvent::Kind::host_wait);
+    const HostSpanTimer span(device, HostCause::allocator);
+    for (const StreamUse& use : waits) backend.synchronize(use.stream, use.ticket);
+  }
+  log_waits(AllocatorEvent::kOwnWait);
 }
 
 }  // namespace headroom::detail
