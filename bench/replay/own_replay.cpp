@@ -125,10 +125,14 @@ void OwnReplay::execute(const AllocatorEvent& event) {
 
 void OwnReplay::wait(const AllocatorEvent& event) {
   const detail::IssuedWait issued{event.stream, event.ticket, static_cast<StreamId>(event.address), event.bytes};
-  if (issued.consumer == issued.producer) {
+  if (issued.consumer == issued.producer && issued.at == 0) {
     lost_waits_ = true;
   } else if ((event.flags & AllocatorEvent::kOwnWait) == 0) {
     backend_->add_wait(issued);
+    if (!compares_) return;
+    detail::AllocatorState& state = detail::AllocatorState::of(*memory_);
+    const detail::AllocatorState::Lock lock(state.mutex);
+    state.note_waits();  // here, as recorded: the call that did so may have failed, and left no event
   } else if (as_recorded_ && issued.consumer != detail::StreamOrder::kHost) {
     backend_->expect_own_wait(issued);
   }
