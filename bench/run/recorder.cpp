@@ -24,6 +24,13 @@ void Recorder::note(const std::string& key, const std::string& text) const {
   if (writer_) writer_->note(key, text);
 }
 
+void Recorder::note_external(const MemoryUse& use) const {
+  nlohmann::ordered_json external = nlohmann::ordered_json::object();
+  for (const auto& [name, figure] : use.external) external[name] = {{"bytes", figure.bytes}, {"source", figure.source}};
+  if (use.used_bytes > 0) external["unattributed"] = {{"bytes", use.unattributed_bytes}, {"source", "what is left"}};
+  note("external", dump(external));
+}
+
 void Recorder::note_schedules(const ParameterManager& parameters) {
   if (!writer_) return;
   for (const PathStatus& path : parameters.paths()) {
@@ -43,13 +50,8 @@ void Recorder::drain() {
 }
 
 void Recorder::finish() {
-  const std::unique_ptr<RecordingWriter> writer = std::exchange(writer_, nullptr);
-  if (!writer) return;
-  nlohmann::ordered_json external = nlohmann::ordered_json::object();
-  for (const auto& [name, figure] : memory_.external())
-    external[name] = {{"bytes", figure.bytes}, {"source", figure.source}};
-  writer->note("external", dump(external));
-  writer->finish(memory_, memory_.device().trace());
+  if (const std::unique_ptr<RecordingWriter> writer = std::exchange(writer_, nullptr))
+    writer->finish(memory_, memory_.device().trace());
 }
 
 void Recorder::close() noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <headroom/parameters.hpp>
+#include <headroom/process_memory.hpp>
 #include <headroom/recording.hpp>
 
 #include "options/config.hpp"
@@ -24,6 +25,7 @@ class Recorder {
   /// Throws, as all that writes: InputOutputError.
   void open(const std::string& path, const Config& config, const Communicator& world, std::vector<std::string> units);
   void note(const std::string& key, const std::string& text) const;
+  void note_external(const MemoryUse& use) const;           ///< Bytes of the process that no allocator has.
   void note_schedules(const ParameterManager& parameters);  ///< Those that were not known before.
   /// Writes events where the allocator's log would soon drop them: between steps.
   void relieve_log();

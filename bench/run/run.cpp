@@ -236,10 +236,11 @@ RankRecord Run::finish() {
   record_.communication.bytes_sent = (bytes.bytes_sent - first_step_bytes_.bytes_sent) / steps;
   record_.communication.bytes_received = (bytes.bytes_received - first_step_bytes_.bytes_received) / steps;
   recorder_.note_schedules(*parameters_);
-  recorder_.finish();
   record_.memory = memory_.statistics();
   record_.peak = memory_.peak();
   note_memory("steady");
+  recorder_.note_external(record_.memory_use.back().use);
+  recorder_.finish();
 
   device_.trace().set_enabled(false);
   crc32c_ = parameters_->crc32c();

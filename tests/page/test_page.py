@@ -145,6 +145,12 @@ class Page(unittest.TestCase):
             self.assertIn(name, names)
         self.assertEqual({name: rank[name] for name in names}, {name: shown[name] for name in names})
 
+    def test_page_external_bytes_are_shown_with_their_sources(self):
+        external = self.open("pre")["memory"]["per_rank"][0]["external"]
+        shown = self.js("return Array.from(document.querySelectorAll('[data-external]'), (row) => row.dataset.external)")
+        self.assertEqual(set(external) | {"unattributed"}, set(shown))
+        self.assertTrue(self.js("return Object.values(JSON.parse(window.headroom.notes.external)).every((one) => one.source)"))
+
     def test_page_pre_holds_next_beside_current_and_gradients_and_post_does_not(self):
         """At the highest instant of each backward computation: whose parameters and gradients the page shows."""
         held = {}  # (policy, unit): {state: bytes}

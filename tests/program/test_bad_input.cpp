@@ -73,7 +73,7 @@ std::vector<Case> cases_of_names() {
     cases.push_back({small({std::string("--") + setting}), std::string("--") + setting});
   for (Case& later : cases) later.says = later.says.substr(0, later.says.find('='));
   for (const char* option : {"budget=1GiB", "fault=x", "checkpoint=/tmp/x", "save-every=1", "resume", "keep=2",
-                             "report=x.html", "snapshot=x", "sweep=seq=1", "no-such-option", "se=8"})
+                             "sweep=seq=1", "no-such-option", "se=8"})
     cases.push_back({small({std::string("--") + option}), "an option that exists"});
   for (const char* value : {"", ",", "h.0,", "h.9", "h.0,,h.0", "ALL"})
     cases.push_back({small({std::string("--keep-after-forward=") + value}), "--keep-after-forward"});

@@ -104,7 +104,7 @@ function showTables() {
   lines.append("td").attr("class", "soft").text((row) => row.meaning);
   const external = report.notes.external ? Object.entries(JSON.parse(report.notes.external)).map(([name, { bytes, source }]) => ({ name, bytes, source })) : [];
   if (external.length === 0) return;
-  const rows = table("Bytes outside the allocator", ["name", "bytes", "", "source"], external, 1).attr("data-external", (row) => row.name).attr("data-value", (row) => row.bytes);
+  const rows = table("Bytes of the process outside the allocators, all its ranks together", ["name", "bytes", "", "source"], external, 1).attr("data-external", (row) => row.name).attr("data-value", (row) => row.bytes);
   rows.append("td").append("code").text((row) => row.name);
   rows.append("td").attr("class", "number").text((row) => exact(row.bytes));
   rows.append("td").attr("class", "number soft").text((row) => (row.bytes >= 1024 ? bytesText(row.bytes) : ""));
