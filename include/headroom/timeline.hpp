@@ -41,8 +41,8 @@ struct LiveBuffer {
   std::vector<LastUse> last_uses;
 };
 
-/// Memory right after one event. Of `statistics` all metrics, regions, tags (they sum to allocated), rungs, num_ooms,
-/// num_device_* and cached bytes are the allocator's own.
+/// Memory right after one event. Of `statistics` all metrics, regions, tags (they sum to allocated), rungs,
+/// `waited`, host_waits, num_ooms, num_device_* and cached bytes are the allocator's own.
 struct MemoryInstant {
   std::uint64_t event = 0;
   std::int64_t time_ns = 0;           ///< When the host asked for it.

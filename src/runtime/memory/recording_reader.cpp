@@ -33,8 +33,7 @@ RecordingInfo decoded(const detail::InfoRecord& record) {
 }
 
 /// What no event tells: how the allocator came by its blocks.
-constexpr std::array<std::string_view, 4> kNotFolded{"largest_free_block", "num_alloc_retries", "waited_reuse",
-                                                     "host_waits"};
+constexpr std::array<std::string_view, 3> kNotFolded{"largest_free_block", "num_alloc_retries", "waited_reuse"};
 
 }  // namespace
 

@@ -77,10 +77,10 @@ void TimelineState::dispatch(const AllocatorEvent& event) {
       peaks.mark_unit(event.unit, "", "");
       return;
     case Kind::peak_reset: reset_peaks(event); return;
-    case Kind::wait:
+    case Kind::host_wait: ++now.statistics.host_waits; return;
+    case Kind::wait: count_wait(event); return;
     case Kind::trim:
     case Kind::slots:
-    case Kind::host_wait:
     case Kind::callback: return;
   }
   refuse(event, "is of no known kind");
@@ -175,6 +175,19 @@ void TimelineState::complete_free(const AllocatorEvent& event) {
   if (found->second.waits && is_full_parameter(buffer.tag)) now.releasing_bytes -= buffer.bytes;
   if (found->second.waits) decrease(sums.pending_free_bytes, buffer.bytes);
   storages.erase(found);
+}
+
+void TimelineState::count_wait(const AllocatorEvent& event) {
+  if ((event.flags & AllocatorEvent::kOwnWait) == 0) return;
+  std::vector<WaitedReuse>& waited = now.statistics.waited;
+  const auto producer = static_cast<StreamId>(event.address);
+  const auto pair = std::ranges::find_if(
+      waited, [&](const WaitedReuse& each) { return each.consumer == event.stream && each.producer == producer; });
+  if (pair == waited.end()) {
+    waited.push_back({event.stream, producer, 1});
+  } else {
+    ++pair->count;
+  }
 }
 
 void TimelineState::reset_peaks(const AllocatorEvent& event) {

@@ -26,6 +26,7 @@ struct TimelineState {
   void request_free(const AllocatorEvent& event);
   void complete_free(const AllocatorEvent& event);
   [[nodiscard]] Storage& live(const AllocatorEvent& event);
+  void count_wait(const AllocatorEvent& event);
   void reset_peaks(const AllocatorEvent& event);
   void list_peak();
 
