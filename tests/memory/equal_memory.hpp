@@ -58,6 +58,14 @@ inline void expect_equal(const MemoryStatistics& folded, const MemoryStatistics&
   ASSERT_EQ(folded.num_ooms, s.num_ooms);
   ASSERT_EQ(folded.num_device_alloc, s.num_device_alloc);
   ASSERT_EQ(folded.num_device_free, s.num_device_free);
+  ASSERT_EQ(folded.rungs, s.rungs);
+  ASSERT_EQ(folded.host_waits, s.host_waits);
+  ASSERT_EQ(folded.waited.size(), s.waited.size());
+  for (std::size_t i = 0; i < s.waited.size(); ++i) {
+    ASSERT_EQ(folded.waited[i].consumer, s.waited[i].consumer);
+    ASSERT_EQ(folded.waited[i].producer, s.waited[i].producer);
+    ASSERT_EQ(folded.waited[i].count, s.waited[i].count);
+  }
 }
 
 }  // namespace headroom::test
