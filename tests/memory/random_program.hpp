@@ -179,7 +179,12 @@ class RandomProgram {
     const Buffer& base = live.shares[pick(live.shares.size())];
     if (live.shares.size() > 5) return;
     const std::size_t offset = pick(base.bytes() + 1);
-    live.shares.push_back(base.view(offset, pick(base.bytes() - offset + 1), "view"));
+    const std::size_t bytes = pick(base.bytes() - offset + 1);
+    const auto is_equal = [at = base.data() + offset, bytes](const Buffer& share) {
+      return share.data() == at && share.bytes() == bytes;
+    };
+    if (std::ranges::any_of(live.shares, is_equal)) return;  // a log does not tell which of two equal views went
+    live.shares.push_back(base.view(offset, bytes, "view"));
   }
 
   void retag(Live& live) {
