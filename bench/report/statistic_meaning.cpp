@@ -6,7 +6,7 @@
 namespace headroom::bench {
 
 std::string meaning_of(const std::string& statistic) {
-  static const std::vector<std::pair<const char*, const char*>> kMeanings{
+  static const std::vector<std::pair<const char*, const char*>> meanings{
       {"allocation.all", "allocations that are not freed"},
       {"allocated_bytes.all", "bytes of allocations, rounded; falls when a free is requested"},
       {"requested_bytes.all", "bytes as asked for, before rounding"},
@@ -25,7 +25,7 @@ std::string meaning_of(const std::string& statistic) {
       {"rungs.", "allocations served this way"},
       {"tag_bytes.", "bytes allocated now, of this category and state"},
   };
-  for (const auto& meaning : kMeanings) {
+  for (const auto& meaning : meanings) {
     if (statistic.rfind(meaning.first, 0) == 0) return meaning.second;
   }
   const std::size_t dot = statistic.find('.');  // "transients.reserved_bytes.all.peak": of one region
