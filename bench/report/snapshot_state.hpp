@@ -14,7 +14,9 @@ struct SnapshotSite {
   std::uint32_t name = 0, mark = 0;  ///< Of the buffer; of the last unit mark. Into the recording's names.
   std::int32_t unit = -1;
   std::int64_t step = -1;
-  auto operator<=>(const SnapshotSite&) const = default;
+  friend bool operator<(const SnapshotSite& a, const SnapshotSite& b) {
+    return std::tie(a.name, a.mark, a.unit, a.step) < std::tie(b.name, b.mark, b.unit, b.step);
+  }
 };
 
 struct SnapshotBlock {

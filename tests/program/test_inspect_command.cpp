@@ -73,7 +73,7 @@ TEST(InspectCommand, BadInput_IsOneErrorWithItsCode) {
                                 {{recording.folder.path("none.hrm")}, 2, "none.hrm"},
                                 {{recording.path, "--at=9/backward/h.0"}, 2, "steps 1 to 3"},
                                 {{recording.path, "--at=somewhere"}, 2, "STEP/PHASE/UNIT"},
-                                {{recording.path, "--steps=3..2"}, 2, "--steps: expected two step numbers"},
+                                {{recording.path, "--steps=3..2"}, 2, "expected two step numbers"},
                                 {{recording.path, "--clock=wall"}, 2, "--clock"}};
   for (const Case& bad : cases) {
     std::vector<std::string> arguments{"inspect"};
