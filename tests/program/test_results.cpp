@@ -37,11 +37,12 @@ constexpr bool kShadowed = false;
 #endif
 
 /// Per rank and moment: used = reserved + external + unattributed, and of that at most 2 % nobody's.
-void expect_attributed(const Outcome& outcome, std::size_t world) {
+void expect_attributed(const Outcome& outcome, std::size_t world, const std::vector<std::string>& owners) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json ranks = nlohmann::json::parse(outcome.out).at("memory").at("per_rank");
   ASSERT_EQ(ranks.size(), world);
   for (const nlohmann::json& rank : ranks) {
+    for (const std::string& owner : owners) EXPECT_TRUE(rank.at("external").contains(owner)) << owner;
     ASSERT_EQ(rank.at("system").size(), 3U);
     for (const nlohmann::json& moment : rank.at("system")) {
       const auto used = moment.at("used").get<std::size_t>();
@@ -63,9 +64,9 @@ TEST(Results, OfBytesThatTheSystemCounts_AtMostTwoPercentAreNobodys) {
                                        "--seq=32", "--steps=4",  "--micro-batch=1", "--json=-"};
   std::vector<std::string> threads = train;
   threads.emplace_back("--ranks=2");
-  expect_attributed(run_headroom(train), 1);
-  expect_attributed(run_headroom(threads), 2);
-  expect_attributed(run_headroom_under_mpi(2, train), 2);
+  expect_attributed(run_headroom(train), 1, {"code", "openblas_buffers", "training_data"});
+  expect_attributed(run_headroom(threads), 2, {"code", "openblas_buffers", "thread_stacks"});
+  expect_attributed(run_headroom_under_mpi(2, train), 2, {"openblas_buffers", "reduction_staging", "shared_memory"});
 }
 
 // Progress is what --quiet ends; a step a line is a result.
