@@ -23,11 +23,9 @@ Device traced(const Device& device) {
 }
 
 AllocatorOptions allocator_options(const Config& config, const RunOptions& run) {
-  constexpr std::size_t kUnreadEvents =
-      4096;  // of a log that nobody reads: as small as its memory comes, and full soon
   AllocatorOptions options;
   options.limit_bytes = config.memory_limit_bytes;
-  if (run.recording_path.empty() && !run.keep_trace) options.event_capacity = kUnreadEvents;
+  if (run.recording_path.empty() && !run.keep_trace) options.event_capacity = 0;  // nobody reads them
   return options;
 }
 

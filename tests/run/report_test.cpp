@@ -196,7 +196,7 @@ TEST(Report, ProcessMemory_NamesWhatARunHas) {
   const SmallResult run = run_small(small_config({{"steps", "1"}})).front();
   const Json& rank = run.report.at("memory").at("per_rank").at(0);
   EXPECT_EQ(rank.at("system").back().at("reserved"), run.record.memory.reserved_bytes.current);
-  for (const char* owner : {"code", "thread_stacks", "openblas_buffers", "training_data", "event_log", "trace"}) {
+  for (const char* owner : {"code", "thread_stacks", "openblas_buffers", "training_data", "trace"}) {
     EXPECT_TRUE(rank.at("external").contains(owner)) << owner;
   }
 }
