@@ -3,6 +3,7 @@
 #include "options/agreement.hpp"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <mutex>
 
@@ -24,7 +25,7 @@ MemoryUse memory_of_process(Communicator& control, bool shares_process, const Ca
   const bool reads = !shares_process || control.rank() == 0;
   std::array<std::uint64_t, 1> address{shares_process && reads ? reinterpret_cast<std::uintptr_t>(&mine) : 0};
   control.agree(address);
-  Board& board = shares_process ? *reinterpret_cast<Board*>(static_cast<std::uintptr_t>(address[0])) : mine;
+  Board& board = shares_process ? *std::bit_cast<Board*>(address[0]) : mine;
   {
     const std::lock_guard<std::mutex> lock(board.mutex);
     board.allocators.push_back(&memory);
@@ -33,7 +34,7 @@ MemoryUse memory_of_process(Communicator& control, bool shares_process, const Ca
   run_checked(control, [&] {
     if (reads) board.use = process_memory(board.allocators, known());
   });
-  const MemoryUse use = board.use;
+  MemoryUse use = board.use;
   control.agree({});  // the board outlives its readers
   return use;
 }
