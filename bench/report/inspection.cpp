@@ -23,9 +23,9 @@ std::string unit_of(const RecordingInfo& info, int unit) {
   return known ? info.units[static_cast<std::size_t>(unit)] : std::string();
 }
 
-/// From one mark to the next: [first, last) events, [begin_ns, end_ns) of host time.
+/// From one mark to another: up to event `last`, and [begin_ns, end_ns) of host time.
 struct Range {
-  std::uint64_t first = 0, last = UINT64_MAX;
+  std::uint64_t last = UINT64_MAX;
   std::int64_t begin_ns = INT64_MIN, end_ns = INT64_MAX;
   void end_at(const AllocatorEvent& event) {
     if (last != UINT64_MAX) return;
@@ -34,7 +34,14 @@ struct Range {
   }
 };
 
-Range range_from(const AllocatorEvent& event) { return {event.number, UINT64_MAX, event.time_ns, INT64_MAX}; }
+Range range_from(const AllocatorEvent& event) { return {UINT64_MAX, event.time_ns, INT64_MAX}; }
+
+/// Within a visit the model may mark what it computes; collectives are marked apart.
+bool is_of(const InstantChoice& choice, const std::string& mark) {
+  const auto [phase, operation] = split_mark(mark);
+  const bool is_collective = operation == "all_gather" || operation == "reduce_scatter" || operation == "all_reduce";
+  return operation == choice.operation || (phase == choice.operation && !is_collective);
+}
 
 /// The first reading: finds the event that is meant, the peak, and how far the log goes.
 class Search {
@@ -61,20 +68,23 @@ class Search {
     throw bad_input("--at", fmt::format("an instant of {}: {} events, steps {}", found_.path, found_.events, steps),
                     in_quotes(to_text(choice_)));
   }
+  [[nodiscard]] const Range& visit() const { return visit_; }
 
  private:
   void take(const AllocatorEvent& event, const RecordingReader& reader) {
     const MemoryInstant& now = timeline_.apply(event);
     ++found_.events;
     if (event.kind == Kind::step && found_.first_step < 0) found_.first_step = now.step;
-    if (event.kind == Kind::step) in_visit_ = false;
-    if (event.kind == Kind::unit) {
-      in_visit_ = choice_.kind == InstantChoice::Kind::visit && now.step == choice_.step &&
-                  split_mark(reader.names().at(event.name)).second == choice_.operation &&
-                  unit_of(reader.info(), event.unit) == choice_.unit;
+    if (event.kind == Kind::step || event.kind == Kind::unit) {
+      const bool was_in = in_visit_;
+      in_visit_ = event.kind == Kind::unit && choice_.kind == InstantChoice::Kind::visit && now.step == choice_.step &&
+                  is_of(choice_, reader.names().at(event.name)) && unit_of(reader.info(), event.unit) == choice_.unit;
+      if (in_visit_ && !was_in) begin_ns_ = event.time_ns;
+      if (!in_visit_ && best_) visit_.end_at(event);
     }
     if (!in_visit_ || (best_ && now.allocated_bytes() <= highest_bytes_)) return;
     best_ = event.number;
+    visit_ = {UINT64_MAX, begin_ns_, INT64_MAX};
     highest_bytes_ = now.allocated_bytes();
   }
 
@@ -82,6 +92,8 @@ class Search {
   Inspection& found_;
   Timeline timeline_;
   bool in_visit_ = false;
+  std::int64_t begin_ns_ = 0;  ///< Of the visit that it is in.
+  Range visit_;                ///< That of best_.
   std::optional<std::uint64_t> best_;
   std::size_t highest_bytes_ = 0;
 };
@@ -89,7 +101,7 @@ class Search {
 /// The second reading: the instant, and the step around it.
 class Window {
  public:
-  Window(std::uint64_t event, Inspection& found) : target_(event), found_(found) {}
+  Window(std::uint64_t event, const Range& visit, Inspection& found) : target_(event), visit_(visit), found_(found) {}
 
   void read(RecordingReader& reader) {
     while (reader.next()) {
@@ -122,13 +134,6 @@ class Window {
         live_ = timeline_.live();
         events_.clear();
         std::erase_if(operations_, [this](const OperationRecord& op) { return op.issued_ns < step_.begin_ns; });
-      }
-    }
-    if (event.kind == Kind::step || event.kind == Kind::unit) {
-      if (is_past) {
-        visit_.end_at(event);
-      } else {
-        visit_ = range_from(event);
       }
     }
     if (event.number < step_.last) events_.push_back(event);
@@ -188,9 +193,10 @@ class Window {
   }
 
   std::uint64_t target_;
+  Range visit_;
   Inspection& found_;
   Timeline timeline_;
-  Range step_, visit_;
+  Range step_;
   std::vector<LiveBuffer> live_;
   std::vector<AllocatorEvent> events_;
   std::vector<OperationRecord> operations_;
@@ -230,15 +236,13 @@ Inspection inspect(const std::string& path, const InstantChoice& choice, Clock c
   Inspection found;
   found.path = path;
   found.clock = clock;
-  std::uint64_t event = 0;
+  Search search(choice, found);
   {
     RecordingReader reader(path);
-    Search search(choice, found);
     search.read(reader);
-    event = search.event();
   }
+  Window window(search.event(), search.visit(), found);
   RecordingReader reader(path);
-  Window window(event, found);
   window.read(reader);
   window.show(choice);
   return found;
