@@ -25,8 +25,8 @@ TEST(InspectCommand, Recording_IsShownAsTextAndAsJson) {
   const Recording recording({"--ranks=2"});
   const Outcome text = run_headroom({"inspect", recording.path, "--at=2/backward/h.1", "--units"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  for (const char* part : {"of h.1", "parameter_full.current", "gradient_full.computing", "separate",
-                           "stand together", "reserved"}) {
+  for (const char* part :
+       {"of h.1", "parameter_full.current", "gradient_full.computing", "separate", "stand together", "reserved"}) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << " in\n" << text.out;
   }
   for (const char* clock : {"issue", "device"}) {
