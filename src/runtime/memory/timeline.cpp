@@ -1,5 +1,6 @@
 #include <headroom/error.hpp>
 
+#include "runtime/core/stream_order.hpp"
 #include "runtime/memory/timeline_state.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -178,7 +179,7 @@ void TimelineState::complete_free(const AllocatorEvent& event) {
 }
 
 void TimelineState::count_wait(const AllocatorEvent& event) {
-  if ((event.flags & AllocatorEvent::kOwnWait) == 0) return;
+  if ((event.flags & AllocatorEvent::kOwnWait) == 0 || event.stream == StreamOrder::kHost) return;
   std::vector<WaitedReuse>& waited = now.statistics.waited;
   const auto producer = static_cast<StreamId>(event.address);
   const auto pair = std::ranges::find_if(
