@@ -73,7 +73,7 @@ inline Recording record_run(const Config& config, bool varies = false) {
     EventTaker taker(job.rank() == 0 ? recording : other);
     std::unique_ptr<Workload> workload = make_workload(config);
     if (varies) workload = std::make_unique<VaryingLengths>(std::move(workload));
-    Run run(config, job, data, std::move(workload), {.replay_gemms = false});
+    Run run(config, job, data, std::move(workload), {.keep_trace = true, .replay_gemms = false});
     while (run.next()) taker.take(run.memory());
     taker.finish(run.memory());
     static_cast<void>(run.finish());

@@ -39,8 +39,8 @@ class BlockPool {
   BlockPool() { lists_.fill(kNone); }
 
   /// The smallest block, then the lowest, of those looked at in the first class that has one for which
-  /// `ready(const Block&)` holds; else so much of the smallest, then the lowest, run of such blocks as is needed. Falsy
-  /// if there is none.
+  /// `ready(const Block&)` holds; behind the last used block, where pages may go back, the lowest. Else so much of the
+  /// smallest, then the lowest, run of such blocks as is needed. Falsy if there is none.
   template <class Ready>
   [[nodiscard]] Run find(std::size_t bytes, Ready&& ready) const;
   /// All of the run at the end for whose blocks `ready(const Block&)` holds.
@@ -104,7 +104,12 @@ class BlockPool {
 
 template <class Ready>
 BlockPool::Run BlockPool::find(std::size_t bytes, Ready&& ready) const {
-  const Index block = find_block(bytes, ready);
+  const Index tail = last_run([](const Block&) { return true; }).first;
+  const std::size_t end = tail != kNone ? blocks_[tail].offset : end_;
+  Index block = find_block(bytes, [&](const Block& each) { return each.offset < end && ready(each); });
+  for (Index i = tail; block == kNone && i != kNone; i = blocks_[i].after) {
+    if (blocks_[i].bytes >= bytes && ready(blocks_[i])) block = i;
+  }
   return block != kNone ? Run{block, block, blocks_[block].bytes} : find_run(bytes, ready);
 }
 

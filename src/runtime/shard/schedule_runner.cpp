@@ -116,8 +116,7 @@ void end_visit(StepState& step, int unit, Phase phase) {
   }
   if (phase == Phase::backward && left.gradient) {
     const bool stays = state.options.accumulation == Accumulation::full && micro + 1 < state.options.micro_batches;
-    left.gradient.retag(Category::gradient_full, stays ? UseState::retained : UseState::awaiting_reduce,
-                        state.compute);
+    left.gradient.retag(Category::gradient_full, stays ? UseState::retained : UseState::awaiting_reduce, state.compute);
   }
 }
 
