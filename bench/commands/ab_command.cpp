@@ -142,8 +142,8 @@ void ab_command(const CommandLine& line, RankContext context) {
   std::optional<Arms> arms;
   run_checked(context.control, [&] {
     arms = make_arms(line);
-    check_outputs(arms->a, context.control.rank(), "a");
-    check_outputs(arms->b, context.control.rank(), "b");
+    check_outputs(arms->a, context.control.rank(), context.control.size(), "a");
+    check_outputs(arms->b, context.control.rank(), context.control.size(), "b");
   });
   const AbResult result = Comparison(line, context, *arms).run();
   run_checked(context.control, [&] {

@@ -62,7 +62,7 @@ Json report_json(const CommandLine& line, const Job& job, const std::vector<Comm
 void comm_command(const CommandLine& line, RankContext context) {
   const std::string& json_path = line.config.json_path;
   const bool prints = context.control.rank() == 0 && json_path != "-";
-  run_checked(context.control, [&] { check_outputs(line.config, context.control.rank()); });
+  run_checked(context.control, [&] { check_outputs(line.config, context.control.rank(), context.control.size()); });
   CommBench bench(line, context.job, context.control);
   if (prints) std::fputs(table_head(line, context.job).c_str(), stdout);
   std::vector<CommRow> rows;

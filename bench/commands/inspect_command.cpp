@@ -14,7 +14,7 @@ namespace headroom::bench {
 void inspect_command(const CommandLine& line) {
   const InspectOptions& options = line.inspect;
   const InstantChoice choice = parse_instant(options.at);
-  check_outputs(line.config, 0);
+  check_outputs(line.config, 0, 1, {}, InputFile{"EVENTS", options.path});
   const Inspection found = inspect(options.path, choice, options.device_clock ? Clock::device : Clock::issue);
   const std::string& json = line.config.json_path;
   if (json != "-") std::fputs(to_text(found, options.units).c_str(), stdout);

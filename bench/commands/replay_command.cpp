@@ -104,6 +104,7 @@ void print_exact(const ExactReplay& exact) {
 }  // namespace
 
 void replay_command(const CommandLine& line) {
+  check_outputs(line.config, 0, 1, {}, InputFile{"FILE", line.replay.file});
   const ReplaySource source = replay_source(line.replay.file);
   const ExactReplay exact = replay_exactly(source);
   std::vector<ReplayFigures> all;

@@ -132,13 +132,13 @@ void train(const CommandLine& line, const RankContext& context, const TokenData&
   lines.end();
   const RankRecord record = run.finish();
   const Json report = make_report({"train", line.argv}, run, steps, record, context.job, context.control);
-  files.write(context.control);
   run_checked(context.control, [&] {
     if (!prints) return;
     if (config.json_path != "-") print_summary(report, steps, data);
     if (!config.json_path.empty()) write_output(config.json_path, dump(report, 2) + "\n");
     flush_stdout();
   });
+  files.write(context.control);
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ void train_command(const CommandLine& line, RankContext context) {
   const Config& config = line.config;
   std::shared_ptr<const TokenData> data;
   run_checked(context.control, [&] {
-    check_outputs(config, context.control.rank());
+    check_outputs(config, context.control.rank(), context.control.size());
     data = context.data.load(data_options(config));
   });
   check_same(context.control, "--data", data->summary());

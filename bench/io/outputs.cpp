@@ -9,14 +9,34 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 namespace headroom::bench {
 namespace {
 
 struct Output {
   const char* option;
-  const std::string* pattern;
+  std::string pattern;
 };
+
+/// Both name one file, or will.
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a, b, ignored)) return true;
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+    return error ? std::filesystem::path(path) : canonical;
+  };
+  return place(a) == place(b);
+}
+
+void expect_other_file(const Output& output, const std::string& path, const std::string& option,
+                       const std::string& other) {
+  if (is_same_file(path, other))
+    throw bad_input(output.option, "another file than that of " + option, in_quotes(output.pattern));
+}
 
 InvalidInput unwritable(const char* option, const std::string& path, int error_number) {
   return bad_input(std::string(option) + " " + path, "a file that can be written", std::strerror(error_number));
@@ -71,21 +91,27 @@ std::string with_arm(const std::string& pattern, const std::string& arm) {
   return (path.parent_path() / name).string();
 }
 
-void check_outputs(const Config& config, int rank, const std::string& arm) {
+void check_outputs(const Config& config, int rank, int world, const std::string& arm,
+                   const std::optional<InputFile>& input) {
   const auto of_arm = [&arm](const std::string& pattern) { return with_arm(pattern, arm); };
-  const std::string trace = of_arm(config.trace_path), events = of_arm(config.events_path);
-  const std::string snapshot = of_arm(config.snapshot_path);
-  const std::string report = of_arm(config.report_path), png = of_arm(config.png_path);
-  const Output outputs[] = {{"--json", &config.json_path}, {"--trace", &trace},   {"--events", &events},
-                            {"--snapshot", &snapshot},     {"--report", &report}, {"--png", &png}};
+  const Output outputs[] = {{"--json", config.json_path == "-" ? "" : config.json_path},
+                            {"--trace", of_arm(config.trace_path)},
+                            {"--events", of_arm(config.events_path)},
+                            {"--snapshot", of_arm(config.snapshot_path)},
+                            {"--report", of_arm(config.report_path)},
+                            {"--png", of_arm(config.png_path)}};
+  std::vector<std::pair<const char*, std::string>> others;  // of the outputs before this one, all ranks'
   for (const Output& output : outputs) {
-    for (const Output& other : outputs)
-      if (&other < &output && !output.pattern->empty() && *output.pattern == *other.pattern)
-        throw bad_input(output.option, std::string("another file than that of ") + other.option,
-                        in_quotes(*output.pattern));
-    const std::optional<std::string> path = output_path(*output.pattern, rank);
-    const bool is_stdout = output.pattern == &config.json_path && *output.pattern == "-";
-    if (path && !is_stdout) check_file(output.option, *path);
+    std::vector<std::string> paths;
+    for (int each = 0; each < world; ++each) {
+      if (const std::optional<std::string> path = output_path(output.pattern, each)) paths.push_back(*path);
+    }
+    for (const std::string& path : paths) {
+      if (input) expect_other_file(output, path, input->option, input->path);
+      for (const auto& other : others) expect_other_file(output, path, other.first, other.second);
+    }
+    for (const std::string& path : paths) others.push_back({output.option, path});
+    if (const std::optional<std::string> path = output_path(output.pattern, rank)) check_file(output.option, *path);
   }
   if (!config.export_dir.empty() && rank == 0) check_folder("--export", config.export_dir);
 }

@@ -14,9 +14,16 @@ namespace headroom::bench {
 /// The name of a file of one arm of `ab`: "trace.json" and "a" make "trace.a.json". Without an arm: as it is.
 [[nodiscard]] std::string with_arm(const std::string& pattern, const std::string& arm);
 
+/// A file that a command reads.
+struct InputFile {
+  std::string option, path;
+};
+
 /// Opens every output of the run (or of the arm) that this rank will write, without changing it; makes the export
-/// folder. Throws: InvalidInput naming the option and why it cannot be written.
-void check_outputs(const Config& config, int rank, const std::string& arm = {});
+/// folder. Throws: InvalidInput naming the option and why it cannot be written, or what else is that file: another
+/// output, of any of `world` ranks, or `input`.
+void check_outputs(const Config& config, int rank, int world, const std::string& arm = {},
+                   const std::optional<InputFile>& input = std::nullopt);
 
 /// "-" is stdout. Throws: InputOutputError.
 void write_output(const std::string& path, std::string_view text);

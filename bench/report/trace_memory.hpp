@@ -6,8 +6,8 @@
 #include <headroom/timeline.hpp>
 
 #include <bitset>
+#include <map>
 #include <optional>
-#include <unordered_map>
 
 namespace headroom::bench {
 
@@ -59,7 +59,7 @@ class TraceMemory {
   std::int64_t now_ns_ = 0, bucket_ = -1;
   std::optional<Sample> highest_;  ///< Of the bucket, not written yet.
   Sample last_;
-  std::unordered_map<std::uint64_t, Life> lives_;
+  std::map<std::uint64_t, Life> lives_;
 };
 
 }  // namespace headroom::bench

@@ -86,6 +86,8 @@ std::optional<StepRecord> Run::next() {
     if (is_fold_boundary() && folded_ < issued_) {
       if (!in_flight_.empty()) break;
       fold();
+      recorder_.drain();
+      if (!options_.keep_trace) device_.trace().clear();
     }
     issue();
   }
@@ -218,31 +220,32 @@ void Run::fold() {
   }
   folded_ = issued_;
   windows_.clear();
-  recorder_.drain();
-  if (!options_.keep_trace) trace.clear();
 }
 
 RankRecord Run::finish() {
+  Communicator& control = *communicators_.control;
   if (folded_ < issued_) fold();
   measure_.write_means(record_);
   if (record_.dropped_trace_records > 0) {
     spdlog::warn("rank {}: the trace was full and lost {} records: the report's times are of {} steps of {}",
-                 communicators_.control->rank(), record_.dropped_trace_records, record_.measured_steps, config_.steps);
+                 control.rank(), record_.dropped_trace_records, record_.measured_steps, config_.steps);
   }
   const CommunicationCounts bytes = wire_bytes();
   const auto steps = static_cast<double>(issued_ - first_measured_step(config_.steps));
   record_.communication.bytes_sent = (bytes.bytes_sent - first_step_bytes_.bytes_sent) / steps;
   record_.communication.bytes_received = (bytes.bytes_received - first_step_bytes_.bytes_received) / steps;
-  recorder_.note_schedules(*parameters_);
+  run_checked(control, [this] { recorder_.note_schedules(*parameters_); });
   record_.memory = memory_.statistics();
   record_.peak = memory_.peak();
   note_memory("steady");
-  recorder_.note_external(record_.memory_use.back().use);
-  recorder_.finish();
+  run_checked(control, [this] {
+    recorder_.note_external(record_.memory_use.back().use);
+    recorder_.finish();
+  });
 
   device_.trace().set_enabled(false);
   crc32c_ = parameters_->crc32c();
-  if (!config_.export_dir.empty()) export_gpt2(*parameters_, *communicators_.control, config_);
+  if (!config_.export_dir.empty()) export_gpt2(*parameters_, control, config_);
   if (options_.replay_gemms) {
     const std::vector<GemmCall> calls = workload_->gemm_calls({config_.micro_batch, config_.seq});
     try {

@@ -37,7 +37,7 @@ class FakeBackend final : public detail::Backend {
 
   [[nodiscard]] DeviceKind kind() const noexcept override { return DeviceKind::host; }
   [[nodiscard]] std::string name() const override { return "fake"; }
-  [[nodiscard]] std::int64_t now_ns() const noexcept override { return now_ += clock_step; }
+  [[nodiscard]] std::int64_t now_ns() const noexcept override { return now_.fetch_add(clock_step) + clock_step; }
   [[nodiscard]] Trace& trace() noexcept override { return trace_; }
 
   StreamId create_stream(const StreamOptions& /*options*/) override {
@@ -172,7 +172,7 @@ class FakeBackend final : public detail::Backend {
   std::size_t total_bytes_;
   std::uintptr_t next_ = std::uintptr_t{1} << 32U;
   std::deque<Queue> streams_;  // so that counters stay where they are
-  mutable std::int64_t now_ = 0;
+  mutable std::atomic<std::int64_t> now_ = 0;
   Trace trace_;
   detail::WaitLog waits_;
 };

@@ -30,6 +30,14 @@ struct Slots : testing::Test {
   }
 };
 
+TEST_F(Slots, Commit_TakesPagesThatTheRegionsOwnBlocksLeft) {
+  static_cast<void>(memory.allocate(set("observed", 60 * kPage), gather));  // freed at once
+  gather.ref().synchronize();
+  memory.commit_slots(32 * kPage);
+  EXPECT_LE(memory.statistics().reserved_bytes.current, 64 * kPage);
+  memory.check();
+}
+
 TEST_F(Slots, Commit_BacksTheAreaAtOnce) {
   memory.commit_slots(3 * kPage + 1);
   EXPECT_EQ(memory.statistics().regions[1].reserved_bytes.current, 4 * kPage);

@@ -192,6 +192,8 @@ std::vector<Case> cases_of_files(const TemporaryFolder& folder) {
       {small({"--events", "/proc/headroom/events"}), "--events"},
       {small({"--snapshot", "/proc/headroom/x"}), "--snapshot"},
       {small({"--json", folder.path("same"), "--trace", folder.path("same")}), "another file"},
+      {small({"--events", folder.path("same"), "--report", folder.path("./same")}), "another file"},
+      {small({"--events", folder.path("x{rank}"), "--trace", folder.path("x0")}), "another file"},
       {small({"--export", folder.path("text")}), "--export"},
       {small({"--export", "/proc/headroom"}), "--export"},
       {small({"--export", folder.path("loop")}), "--export"},

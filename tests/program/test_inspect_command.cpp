@@ -74,7 +74,8 @@ TEST(InspectCommand, BadInput_IsOneErrorWithItsCode) {
                                 {{recording.path, "--at=9/backward/h.0"}, 2, "steps 1 to 3"},
                                 {{recording.path, "--at=somewhere"}, 2, "STEP/PHASE/UNIT"},
                                 {{recording.path, "--steps=3..2"}, 2, "expected two step numbers"},
-                                {{recording.path, "--clock=wall"}, 2, "--clock"}};
+                                {{recording.path, "--clock=wall"}, 2, "--clock"},
+                                {{recording.path, "--report", recording.path}, 2, "another file than that of EVENTS"}};
   for (const Case& bad : cases) {
     std::vector<std::string> arguments{"inspect"};
     arguments.insert(arguments.end(), bad.arguments.begin(), bad.arguments.end());
@@ -85,6 +86,8 @@ TEST(InspectCommand, BadInput_IsOneErrorWithItsCode) {
     EXPECT_TRUE(outcome.out.empty());
   }
   EXPECT_EQ(run_headroom({"inspect"}).exit_code, 2);
+  EXPECT_EQ(run_headroom({"replay", recording.path, "--json", recording.path}).exit_code, 2);
+  EXPECT_EQ(read_file(recording.path), whole);
 }
 
 }  // namespace

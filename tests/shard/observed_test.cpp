@@ -118,10 +118,10 @@ TEST(ObservedBuffers, ReleasesThatWereSeen_GiveTheirBlocksBack) {
       model.step();
       model.step();
       const std::size_t of_two_steps = reserved();
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < 6; ++i) {
         model.step();
       }
-      EXPECT_EQ(reserved(), of_two_steps) << "of 22 steps, against two";
+      EXPECT_EQ(reserved(), of_two_steps) << "of eight steps, against two";
       // The reserve of one set and one gradient, and four sets; each a little over 1 MiB, in pages of 2 MiB.
       EXPECT_LE(sets(), 12U << 20);
       model.params.finish();

@@ -115,7 +115,7 @@ function visitsOf(step) {
   const { marks } = step, visits = [];
   for (let i = 0; i < marks.event.length; ++i) {
     const [phase, operation] = report.names[marks.name[i]].split(" ");
-    const begins = phase === operation, between = operation === "all_gather" || operation === "reduce_scatter";
+    const begins = phase === operation, between = ["all_gather", "reduce_scatter", "all_reduce"].includes(operation);
     const last = visits[visits.length - 1];
     if (begins) visits.push({ phase, unit: marks.unit[i], event: marks.event[i], host: marks.host[i], end: null, hostEnd: null });
     if (last && last.end === null && (begins || between)) {

@@ -145,8 +145,9 @@ void AllocatorState::order_after(const DependencySet& uses, StreamRef stream) {
     auto& waited = stats.waited;
     auto pair = std::ranges::find_if(
         waited, [&](const WaitedReuse& each) { return each.consumer == stream.id() && each.producer == id; });
-    if (pair == waited.end()) pair = waited.insert(waited.end(), WaitedReuse{stream.id(), id, 0});
+    if (pair == waited.end()) waited.reserve(waited.size() + 1);
     stream.wait(StreamRef(&backend, id), reachable(id, ticket));
+    if (pair == waited.end()) pair = waited.insert(waited.end(), WaitedReuse{stream.id(), id, 0});
     ++pair->count;
     log_waits(AllocatorEvent::kOwnWait);
   };

@@ -80,6 +80,8 @@ struct Attempt {
   bool device_full = false;        ///< The device refused pages below the limit.
   std::size_t returned_bytes = 0;  ///< Given back to the device since, and not taken again.
   std::vector<Returned> returned = {};
+  bool slots = false;  ///< For slots: their pages lie apart, so the region's own blocks may give theirs back too.
+  [[nodiscard]] bool takes_from(Region other) const noexcept { return slots || other != region; }
 };
 
 /// Everything behind CachingAllocator and Buffer. Members without a lock argument need the mutex held, except the

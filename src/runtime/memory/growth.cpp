@@ -35,6 +35,7 @@ BlockPool::Index AllocatorState::grow(Attempt& attempt, std::size_t ceiling, boo
   };
   const BlockPool::Run before = at.pool.last_run(fits);
   const std::size_t end = at.pool.end();
+  if (before.bytes >= attempt.bytes) return BlockPool::kNone;  // another thread's wait made it ready: search again
   const std::size_t bytes = round_up(attempt.bytes - before.bytes, page_bytes);
   if (end > ceiling || bytes > ceiling - end || bytes > capacity_bytes - end) return BlockPool::kNone;
   if (!extend(attempt, at.base + end, bytes)) return BlockPool::kNone;
@@ -65,7 +66,7 @@ std::size_t AllocatorState::missing_bytes(const Attempt& attempt) const noexcept
 std::size_t AllocatorState::returnable_bytes(const Attempt& attempt) const noexcept {
   std::size_t bytes = 0;
   for (int r = 0; r < kRegionCount; ++r) {
-    if (static_cast<Region>(r) == attempt.region) continue;
+    if (!attempt.takes_from(static_cast<Region>(r))) continue;
     const BlockPool& pool = arena(static_cast<Region>(r)).pool;
     bytes += round_down(pool.last_run_bytes(), page_bytes);
   }
@@ -100,7 +101,7 @@ bool AllocatorState::return_pages(Attempt& attempt, std::size_t bytes) {
   std::size_t returned = 0;
   for (int r = kRegionCount - 1; r >= 0 && returned < bytes; --r) {
     const auto region = static_cast<Region>(r);
-    if (region == attempt.region) continue;
+    if (!attempt.takes_from(region)) continue;
     const std::size_t part = std::min(bytes - returned, seen_bytes(region));
     if (part == 0) continue;
     arena(region).pool.prepare();  // for restore()
@@ -117,7 +118,7 @@ bool AllocatorState::return_pages(Attempt& attempt, std::size_t bytes) {
 bool AllocatorState::wait_for_pages(Lock& lock, Attempt& attempt, std::size_t bytes) {
   for (int r = kRegionCount - 1; r >= 0 && bytes > 0; --r) {
     const auto region = static_cast<Region>(r);
-    if (region == attempt.region) continue;
+    if (!attempt.takes_from(region)) continue;
     BlockPool& pool = arena(region).pool;
     const std::size_t cut = pool.end() - std::min(bytes, round_down(pool.last_run_bytes(), page_bytes));
     BlockPool::Index i = pool.last();
@@ -156,7 +157,7 @@ void AllocatorState::restore(Attempt& attempt) {
   for (auto part = returned.rbegin(); part != returned.rend(); ++part) {
     Arena& at = arena(part->region);
     const std::size_t end = at.pool.end();
-    if (limit_bytes - stats.reserved_bytes.current < part->bytes) return;
+    if (limit_bytes - stats.reserved_bytes.current < part->bytes || part->bytes > capacity_bytes - end) return;
     if (!backend.commit(at.base + end, part->bytes)) return;
     at.pool.grow(part->bytes);
     note_mapping(AllocatorEvent::Kind::segment_map, part->region, at.base + end, part->bytes, attempt.stream.id());

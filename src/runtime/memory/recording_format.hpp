@@ -43,6 +43,24 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == 16);
 
+inline constexpr StreamId kMostStreams = 1U << 16;  // readers keep something for each
+
+/// Events of this kind carry a name.
+[[nodiscard]] inline bool has_name(AllocatorEvent::Kind kind) noexcept {
+  using Kind = AllocatorEvent::Kind;
+  switch (kind) {
+    case Kind::segment_map:
+    case Kind::segment_unmap:
+    case Kind::wait:
+    case Kind::trim:
+    case Kind::slots:
+    case Kind::peak_reset:
+    case Kind::host_wait:
+    case Kind::callback: return false;
+    default: return true;
+  }
+}
+
 struct InfoRecord {
   std::uint32_t rank = 0, world = 1;
   std::int64_t steady_ns = 0, epoch_ns = 0;

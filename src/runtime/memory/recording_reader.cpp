@@ -3,6 +3,8 @@
 #include <headroom/error.hpp>
 #include <headroom/timeline.hpp>
 
+#include "runtime/core/stream_order.hpp"
+
 #include <algorithm>
 
 namespace headroom {
@@ -10,7 +12,9 @@ namespace {
 
 using detail::ChunkHeader;
 using detail::ChunkKind;
+using detail::kMostStreams;
 using detail::PayloadCursor;
+using detail::StreamOrder;
 
 constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 48;  // in a hole: sums cannot overflow
 
@@ -136,6 +140,10 @@ void RecordingReader::State::decode_info(PayloadCursor& cursor) {
   const std::vector<detail::InfoRecord> records = cursor.records<detail::InfoRecord>();
   if (records.size() != 1 || records[0].rank >= records[0].world) cursor.refuse("one rank of a world", "another");
   info = decoded(records[0]);
+  const AllocatorLayout& layout = info.layout;
+  if (layout.page_bytes == 0 || layout.region_bytes == 0 || layout.limit_bytes == 0) {
+    cursor.refuse("pages, regions and a limit of some bytes", "none");
+  }
 }
 
 void RecordingReader::State::decode_streams(PayloadCursor& cursor) {
@@ -161,7 +169,11 @@ void RecordingReader::State::check_event(const AllocatorEvent& event, std::size_
     refuse("a known region", numbered("region", static_cast<unsigned>(event.region)));
   if (event.kind == AllocatorEvent::Kind::alloc && static_cast<int>(event.rung()) >= kRungCount)
     refuse("a known rung", numbered("rung", static_cast<unsigned>(event.rung())));
-  if (event.name != 0 && event.name >= names.size())
+  if (event.stream >= kMostStreams && event.stream != StreamOrder::kHost)
+    refuse("one of " + std::to_string(kMostStreams) + " streams", numbered("stream", event.stream));
+  if (event.kind == AllocatorEvent::Kind::wait && event.address >= kMostStreams)
+    refuse("one of " + std::to_string(kMostStreams) + " streams", "stream " + std::to_string(event.address));
+  if (event.name >= names.size() && (event.name != 0 || detail::has_name(event.kind)))
     refuse("one of " + std::to_string(names.size()) + " names", numbered("name", event.name));
   if (!knows_unit(event.unit))
     refuse("one of " + std::to_string(info.units.size()) + " units", "unit " + std::to_string(event.unit));

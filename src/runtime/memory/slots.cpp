@@ -13,6 +13,7 @@ void AllocatorState::commit_slots(std::size_t bytes) {
   note_waits();
   if (slots.any_live()) throw std::logic_error("commit_slots: slots are live; free them first");
   Attempt attempt{bytes, StreamRef(&backend, 0), Region::communication};
+  attempt.slots = true;
   AllocationRequest request;
   request.bytes = bytes;
   request.category = Category::communication;
