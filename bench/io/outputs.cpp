@@ -110,7 +110,7 @@ void check_outputs(const Config& config, int rank, int world, const std::string&
       if (input) expect_other_file(output, path, input->option, input->path);
       for (const auto& other : others) expect_other_file(output, path, other.first, other.second);
     }
-    for (const std::string& path : paths) others.push_back({output.option, path});
+    for (const std::string& path : paths) others.emplace_back(output.option, path);
     if (const std::optional<std::string> path = output_path(output.pattern, rank)) check_file(output.option, *path);
   }
   if (!config.export_dir.empty() && rank == 0) check_folder("--export", config.export_dir);

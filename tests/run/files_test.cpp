@@ -78,16 +78,17 @@ AllocatorEvent event_of(Kind kind, std::uint64_t allocation, std::uint64_t addre
   return event;
 }
 
-/// A file with these events, numbered, and nothing else.
+/// A file with these events, numbered, and nothing else but a name for them.
 void write_recording(const TemporaryFile& file, std::vector<AllocatorEvent> events) {
   std::string payload;
   for (std::size_t i = 0; i < events.size(); ++i) {
     events[i].number = i;
     payload += detail::bytes_of(events[i]);
   }
-  file.write(header() + one(detail::ChunkKind::info, detail::InfoRecord{}) +
+  file.write(header() + one(detail::ChunkKind::info, detail::InfoRecord{0, 1, 0, 0, 4096, 4096, 4096}) +
+             chunk(detail::ChunkKind::names, 1, text("a")) +
              chunk(detail::ChunkKind::events, static_cast<std::uint32_t>(events.size()), payload) +
-             one(detail::ChunkKind::end, detail::EndRecord{events.size(), 0, 0, 2}));
+             one(detail::ChunkKind::end, detail::EndRecord{events.size(), 0, 0, 3}));
 }
 
 constexpr std::uint64_t kBase = 1U << 20, kPage = 1U << 21;
@@ -159,7 +160,9 @@ TEST(Snapshot, BlocksThatCannotLieThere_AreRefusedByOffset) {
       state.apply(2);
       ADD_FAILURE() << "accepted: kind " << static_cast<int>(last.kind) << " at " << last.address;
     } catch (const BadFile& error) {
-      constexpr std::size_t kOffset = 16 + 16 + sizeof(detail::InfoRecord) + 16 + 2 * sizeof(AllocatorEvent);
+      constexpr std::size_t kNamesBytes = 16 + 5;
+      constexpr std::size_t kOffset =
+          16 + 16 + sizeof(detail::InfoRecord) + kNamesBytes + 16 + 2 * sizeof(AllocatorEvent);
       EXPECT_NE(std::string(error.what()).find(" at offset " + std::to_string(kOffset)), std::string::npos)
           << error.what();
     }

@@ -143,12 +143,13 @@ void AllocatorState::order_after(const DependencySet& uses, StreamRef stream) {
   const auto wait = [&](StreamId id, Ticket ticket) {
     if (id == stream.id() || ticket == 0 || comes_after(stream.id(), id, ticket)) return;
     auto& waited = stats.waited;
-    auto pair = std::ranges::find_if(
+    const auto found = std::ranges::find_if(
         waited, [&](const WaitedReuse& each) { return each.consumer == stream.id() && each.producer == id; });
-    if (pair == waited.end()) waited.reserve(waited.size() + 1);
+    const auto pair = static_cast<std::size_t>(found - waited.begin());
+    if (pair == waited.size()) waited.reserve(pair + 1);
     stream.wait(StreamRef(&backend, id), reachable(id, ticket));
-    if (pair == waited.end()) pair = waited.insert(waited.end(), WaitedReuse{stream.id(), id, 0});
-    ++pair->count;
+    if (pair == waited.size()) waited.push_back(WaitedReuse{stream.id(), id, 0});
+    ++waited[pair].count;
     log_waits(AllocatorEvent::kOwnWait);
   };
   for (const StreamUse& use : uses.uses()) wait(use.stream, use.ticket);
