@@ -1,6 +1,7 @@
 #include "report/inspection.hpp"
 
 #include "options/input_error.hpp"
+#include "report/recorded_operation.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -148,15 +149,7 @@ class Window {
   void keep(const RecordedOperation& recorded) {
     const bool is_near = recorded.issued_ns >= step_.begin_ns && recorded.issued_ns < step_.end_ns;
     if (found_.clock == Clock::issue || !is_near) return;
-    OperationRecord operation;
-    operation.kind = recorded.kind;
-    operation.stream = recorded.stream;
-    operation.ticket = recorded.ticket;
-    operation.unit = recorded.unit;
-    operation.issued_ns = recorded.issued_ns;
-    operation.start_ns = recorded.start_ns;
-    operation.end_ns = recorded.end_ns;
-    operations_.push_back(operation);
+    operations_.push_back(nameless(recorded));
   }
 
   [[nodiscard]] std::vector<BufferSpan> on_device() {

@@ -1,5 +1,7 @@
 #include "report/step_detail.hpp"
 
+#include "report/recorded_operation.hpp"
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -182,17 +184,7 @@ void complete(StepDetail& detail) {
   if (std::none_of(detail.views.begin(), detail.views.end(), has_view)) detail.views.clear();
   std::vector<OperationRecord> operations;
   for (const RecordedOperation& recorded : detail.operations) {
-    OperationRecord operation;
-    operation.kind = recorded.kind;
-    operation.stream = recorded.stream;
-    operation.ticket = recorded.ticket;
-    operation.unit = recorded.unit;
-    operation.issued_ns = recorded.issued_ns;
-    operation.start_ns = recorded.start_ns;
-    operation.end_ns = recorded.end_ns;
-    operation.producer = recorded.producer;
-    operation.producer_ticket = recorded.producer_ticket;
-    operations.push_back(operation);
+    operations.push_back(nameless(recorded));
   }
   if (!operations.empty()) detail.device_spans = device_spans(detail.live, detail.events, operations);
   detail.live.clear();
